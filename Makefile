@@ -1,0 +1,46 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo gui test test-all lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "make: Python's venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.all: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[gui,dask,plots,test,lint]'
+	@touch $(VENV)/.core $@
+
+$(VENV)/.qt: .ci/qt-libraries $(VENV)/.all
+	.ci/qt-libraries $(BIN)/python
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/denoise demo
+
+gui: $(VENV)/.qt
+	$(BIN)/denoise gui
+
+test: $(VENV)/.qt
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
+
+test-all: $(VENV)/.qt
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m ''
+
+lint: $(VENV)/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.all
+	$(BIN)/python benchmarks/gibbs.py
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

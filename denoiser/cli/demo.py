@@ -1,0 +1,59 @@
+"""add noise to a bundled photograph, denoise it, and show what was won"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from denoiser import figures, images, metrics, noise
+from denoiser.priors import data_folder
+from denoiser.run import Progress, denoise
+from denoiser.samplers import DEFAULT_METHOD, METHODS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where to write, and what to try."""
+    samples = sorted(path.stem for path in data_folder("sample_images").glob("*.png"))
+    parser.add_argument("--dir", type=Path, default=Path("demo"), help="folder for the pictures (default: demo)")
+    parser.add_argument("--image", choices=samples, default="cat", help="bundled photograph (default: cat)")
+    parser.add_argument("--sigma", type=float, default=20, help="noise to add, in grey levels (default: 20)")
+    parser.add_argument("--method", choices=sorted(METHODS), default=DEFAULT_METHOD, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write noisy, denoised and uncertainty pictures and print a table."""
+    clean = images.read(data_folder("sample_images") / f"{arguments.image}.png").astype(float)
+    noisy = noise.add_noise(clean, arguments.sigma, arguments.seed)
+    axis = -1 if clean.ndim == 3 else None
+    print("compiling, the first time only" if arguments.dir is None else "denoising", file=sys.stderr)
+    with tqdm(total=METHODS[arguments.method]().total, desc=arguments.method, unit="sweep", file=sys.stderr) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.update(progress.step - bar.n)
+
+        result = denoise(
+            noisy, arguments.sigma, method=arguments.method, seed=arguments.seed, channel_axis=axis, progress=show
+        )
+    arguments.dir.mkdir(parents=True, exist_ok=True)
+    uncertainty = figures.heat_map(result.std)
+    pictures = [("noisy", noisy), ("denoised", result.mean), ("uncertainty", uncertainty)]
+    for name, picture in pictures:
+        images.write_png(arguments.dir / f"{name}.png", picture)
+    captions, rows = [], []
+    for name, picture, seconds in (("noisy", noisy, 0.0), ("denoised", result.mean, result.seconds)):
+        decibels = metrics.psnr(clean, picture, data_range=255)
+        similarity = metrics.ssim(clean, picture, data_range=255, channel_axis=axis)
+        rows.append(f"{name:10} {decibels:8.2f} {similarity:8.3f} {seconds:8.1f}")
+        captions.append(f"{name}: {decibels:.2f} dB, SSIM {similarity:.3f}")
+    captions.append("uncertainty (posterior standard deviation)")
+    panels = [(caption, picture) for caption, (_, picture) in zip(captions, pictures, strict=True)]
+    images.write_png(arguments.dir / "side-by-side.png", figures.side_by_side(panels))
+    print(f"{arguments.image}.png, noise level {arguments.sigma:g}, method {arguments.method}")
+    print(f"{'':10} {'PSNR dB':>8} {'SSIM':>8} {'seconds':>8}")
+    print("\n".join(rows))
+    print(f"pictures: {arguments.dir / 'side-by-side.png'} and the single ones beside it")
+    return 0

@@ -1,0 +1,26 @@
+"""The registry: name -> class. A new sampler is one file and one line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.gibbs import Gibbs
+from denoiser.samplers.map import Map
+
+METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (Gibbs, Map)}
+
+DEFAULT_METHOD = "gibbs"
+
+__all__ = ["DEFAULT_METHOD", "METHODS", "Estimate", "Sampler", "make_sampler", "option"]
+
+
+def make_sampler(method: str, options: dict[str, Any]) -> Sampler:
+    """The sampler of that name with these options, or a ValueError that says what there is."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    known = METHODS[method].options()
+    for name, value in options.items():
+        if name not in known:
+            raise ValueError(f"{method} has no option {name!r} (got {value!r}); it has {', '.join(known)}")
+    return METHODS[method](**options)

@@ -1,0 +1,165 @@
+"""Auxiliary-variable Gibbs sampling (Schmidt, Gao, Roth, CVPR 2010): the exact reference.
+
+Each clique gets an auxiliary scale z_c. A sweep draws all z given x, then all of x jointly given z, which is
+Gaussian: x ~ N(mu, Q^-1) with Q = W diag(precision * s_z) W^T + (epsilon + 1/sigma^2) I, by perturb-and-solve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from denoiser.jit import LOG2E, exp2, kernel, parallel
+from denoiser.posterior import Posterior
+from denoiser.samplers.base import Estimate, Sampler, option
+
+_BLOCK = 128  # cliques whose cumulative weights are held at a time
+
+
+@kernel(fastmath=True)
+def _draw_precisions(responses, width, extents, weights, precisions, uniforms, out):  # type: ignore[no-untyped-def]
+    """out[f, clique] = precision * s_z with z drawn from its conditional; returns -sum log phi(r).
+
+    P(z = j | r) is proportional to alpha_j sqrt(s_j) exp(-precision s_j r^2 / 2); the sum of these weights is
+    phi(r) itself, so the prior energy comes for free. `weights` holds alpha_j N(0; 0, 1/(precision s_j)).
+    """
+    energy = 0.0
+    count = weights.shape[1]
+    cumulative = np.empty((count, _BLOCK), np.float32)
+    total = np.empty(_BLOCK, np.float32)
+    out[:] = 0
+    for f in range(len(extents)):
+        for row in range(extents[f, 0]):
+            for begin in range(0, extents[f, 1], _BLOCK):
+                size = min(_BLOCK, extents[f, 1] - begin)
+                start = row * width + begin
+                r = responses[f, start : start + size]
+                u = uniforms[f, start : start + size]
+                chosen = out[f, start : start + size]
+                total[:] = 0
+                for j in range(count):
+                    exponent = np.float32(-0.5 * LOG2E) * precisions[f, j]
+                    weight = weights[f, j]
+                    line = cumulative[j]
+                    for i in range(size):
+                        total[i] += weight * exp2(exponent * r[i] * r[i])
+                        line[i] = total[i]
+                for i in range(size):
+                    energy -= np.log(total[i])
+                    chosen[i] = precisions[f, 0]
+                for j in range(1, count):
+                    below = cumulative[j - 1]
+                    precision = precisions[f, j]
+                    for i in range(size):
+                        chosen[i] = precision if below[i] <= u[i] * total[i] else chosen[i]
+    return energy
+
+
+class Chain:
+    """One Gibbs chain on a posterior: the current image and the scratch space of its sweeps."""
+
+    def __init__(self, posterior: Posterior, rng: np.random.Generator, tolerance: float) -> None:
+        self.posterior, self.rng, self.tolerance = posterior, rng, tolerance
+        prior, stencil = posterior.prior, posterior.stencil
+        experts = prior.experts
+        peaks = [e.weights * np.sqrt(e.precisions / (2 * np.pi)) for e in experts]
+        self._weights = np.array(peaks, np.float32)
+        self._precisions = np.array([e.precisions for e in experts], np.float32)
+        self._noisy = posterior.noisy.astype(np.float32).ravel()
+        self._noisy_responses = stencil.responses(self._noisy)
+        self._scratch = stencil.workspace()
+        self._shift = np.zeros(stencil.size, np.float32)  # x - y, the unknown of the solver
+        self._rao_blackwell_shift = np.zeros_like(self._shift)
+        self.x = self._noisy.copy()
+        self.mean = self.x
+        self.energy = float("nan")
+
+    def sweep(self, rao_blackwell: bool = False) -> None:
+        """Draw z given x, then x given z; with rao_blackwell, `mean` becomes E[x | z]."""
+        posterior, stencil, rng = self.posterior, self.posterior.stencil, self.rng
+        constant = posterior.noise_precision + posterior.prior.epsilon
+        uniforms = rng.random(stencil.cliques, dtype=np.float32)
+        responses = stencil.responses(self.x)
+        precisions = np.empty_like(responses)
+        width, extents = posterior.shape[1], stencil.extents
+        self.energy = _draw_precisions(
+            responses, width, extents, self._weights, self._precisions, uniforms, precisions
+        )
+        # Q (x - y) = W (sqrt(lambda) e - lambda W^T y) + sqrt(1/sigma^2 + epsilon) e' - epsilon y
+        pull = -precisions * self._noisy_responses
+        drift = np.float32(-posterior.prior.epsilon) * self._noisy
+        push = pull + np.sqrt(precisions) * rng.standard_normal(stencil.cliques, dtype=np.float32)
+        b = drift + np.float32(np.sqrt(constant)) * rng.standard_normal(stencil.size, dtype=np.float32)
+        stencil.adjoint(push, b)
+        self._solve(precisions, constant, b, self._shift)
+        self.x = self._noisy + self._shift
+        self.mean = self.x
+        if rao_blackwell:
+            self._solve(precisions, constant, stencil.adjoint(pull, drift), self._rao_blackwell_shift)
+            self.mean = self._noisy + self._rao_blackwell_shift
+
+    def _solve(self, precisions: np.ndarray, constant: float, b: np.ndarray, x: np.ndarray) -> None:
+        self.posterior.stencil.solve(precisions, constant, b, x, self.tolerance, self._scratch)
+
+
+@dataclass(frozen=True)
+class Gibbs(Sampler):
+    """Auxiliary-variable Gibbs sampling with several chains."""
+
+    name: ClassVar[str] = "gibbs"
+    title: ClassVar[str] = "Aux. Gibbs"
+
+    samples: int = option(200, "draws to average, over all chains together", low=2)
+    burn_in: int = option(20, "sweeps of each chain to forget; it mixes in about five", low=0)
+    chains: int = option(2, "independent chains; they run in parallel and make R-hat possible", low=1)
+    rao_blackwell: bool = option(False, "average E[x | z] instead of x: less noise in the mean, twice the time")
+    keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
+    tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6)
+
+    @property
+    def total(self) -> int:
+        return self.burn_in + math.ceil(self.samples / self.chains)
+
+    def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
+        chains = [Chain(posterior, child, self.tolerance) for child in rng.spawn(self.chains)]
+        kept = np.empty((min(self.keep, self.samples), *posterior.shape), np.float32)
+        wanted = np.linspace(0, self.samples - 1, len(kept)).astype(int)
+        for sweep in range(self.total):
+            if sweep in (0, self.burn_in):  # what is averaged during burn-in is for the eye only
+                count = stored = 0
+                sums = np.zeros((3, posterior.size))  # of the means, of x and of x^2
+                energies: list[list[float]] = [[] for _ in chains]
+            left = self.samples - count if sweep >= self.burn_in else self.chains
+            running = chains[: min(left, self.chains)]
+            parallel(lambda chain: chain.sweep(self.rao_blackwell), running)
+            for number, chain in enumerate(running):
+                x = chain.x.astype(np.float64)
+                sums += chain.mean, x, x**2
+                energies[number].append(chain.energy)
+                if sweep >= self.burn_in and count == wanted[min(stored, len(wanted) - 1)]:
+                    kept[stored] = chain.x.reshape(posterior.shape)
+                    stored += 1
+                count += 1
+            mean, mean_x, mean_xx = sums / count
+            variance = np.maximum(mean_xx - mean_x**2, 0) * (count / max(count - 1, 1))
+            yield Estimate(
+                mean.reshape(posterior.shape),
+                np.sqrt(variance).reshape(posterior.shape),
+                kept[:stored],
+                {"energy": float(np.mean([e[-1] for e in energies])), "rhat": rhat(energies)},
+            )
+
+
+def rhat(traces: list[list[float]]) -> float:
+    """Gelman and Rubin's potential scale reduction of one number over several chains; nan if too short."""
+    length = min(len(trace) for trace in traces)
+    if len(traces) < 2 or length < 4:
+        return float("nan")
+    values = np.array([trace[:length] for trace in traces])
+    within = values.var(axis=1, ddof=1).mean()
+    between = values.mean(axis=1).var(ddof=1)
+    return float(np.sqrt((length - 1) / length + between / within)) if within > 0 else 1.0

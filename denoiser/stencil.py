@@ -1,0 +1,212 @@
+"""A filter bank on an image of a given shape: responses, their adjoint, and the linear systems they make.
+
+Given one precision lambda_c a clique, the posterior is Gaussian with precision matrix
+Q = W diag(lambda) W^T + c I, where W^T x are the filter responses. Q is kept as a stencil: one coefficient
+a pixel for each offset at which two pixels share a clique. Images are flat here: pixel (r, c) is r * width + c,
+and a clique is named by the pixel under its filter's top left corner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from denoiser.jit import kernel
+from denoiser.priors import Prior
+
+_BLOCK = 2048  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
+
+
+@kernel(fastmath=True)
+def _responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
+    """out[f, clique] = J_f . x_clique; 0 where the window does not fit into the image."""
+    out[:] = 0
+    for f in range(len(extents)):
+        for row in range(extents[f, 0]):
+            line = out[f, row * width : row * width + extents[f, 1]]
+            for t in range(starts[f], starts[f + 1]):
+                source = x[row * width + offsets[t] : row * width + offsets[t] + extents[f, 1]]
+                tap = taps[t]
+                for i in range(len(line)):
+                    line[i] += tap * source[i]
+
+
+@kernel(fastmath=True)
+def _adjoint(values, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
+    """out[pixel] += sum over the cliques with that pixel of tap * values[f, clique]."""
+    for f in range(len(extents)):
+        for row in range(extents[f, 0]):
+            line = values[f, row * width : row * width + extents[f, 1]]
+            for t in range(starts[f], starts[f + 1]):
+                target = out[row * width + offsets[t] : row * width + offsets[t] + extents[f, 1]]
+                tap = taps[t]
+                for i in range(len(line)):
+                    target[i] += tap * line[i]
+
+
+@kernel(fastmath=True)
+def _assemble(precisions, width, extents, pairs, products, diagonal, coefficients):  # type: ignore[no-untyped-def]
+    """Add W diag(precisions) W^T to the diagonal and to the coefficients of the other offsets.
+
+    pairs[q] = (filter, offset of the first tap, index of the stencil offset or -1 for the diagonal).
+    """
+    coefficients[:] = 0
+    for q in range(len(pairs)):
+        f, first, k = pairs[q]
+        product = products[q]
+        for row in range(extents[f, 0]):
+            line = precisions[f, row * width : row * width + extents[f, 1]]
+            if k < 0:
+                target = diagonal[row * width + first : row * width + first + extents[f, 1]]
+            else:
+                target = coefficients[k, row * width + first : row * width + first + extents[f, 1]]
+            for i in range(len(line)):
+                target[i] += product * line[i]
+
+
+@kernel(fastmath=True)
+def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
+    """q = A p for the unit-diagonal stencil A; returns p . q."""
+    n = len(p)
+    total = 0.0
+    for begin in range(0, n, _BLOCK):
+        end = min(begin + _BLOCK, n)
+        here, mine = q[begin:end], p[begin:end]
+        for i in range(len(here)):
+            here[i] = mine[i]
+        for k in range(len(steps)):
+            step = steps[k]
+            last = min(end, n - step)
+            if last > begin:
+                right, a = p[begin + step : last + step], coefficients[k, begin:last]
+                for i in range(len(right)):
+                    here[i] += a[i] * right[i]
+            first = max(begin, step)
+            if first < end:
+                left, b = p[first - step : end - step], coefficients[k, first - step : end - step]
+                mine_too = q[first:end]
+                for i in range(len(left)):
+                    mine_too[i] += b[i] * left[i]
+        part = p.dtype.type(0)
+        for i in range(len(here)):
+            part += here[i] * mine[i]
+        total += part
+    return total
+
+
+@kernel(fastmath=True)
+def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type: ignore[no-untyped-def]
+    """Conjugate gradients for the stencil system, preconditioned by its diagonal; x is start and solution.
+
+    The system is scaled to a unit diagonal first (coefficients are overwritten). If b holds a draw from
+    N(., Q), the scaled residual of a wild guess is about 1 a pixel: `tolerance` is relative to that.
+    Returns the iterations used, or -1 when `most` did not do.
+    """
+    n = len(b)
+    scale, r, p, q = work[0], work[1], work[2], work[3]
+    one = b.dtype.type(1)
+    for i in range(n):
+        scale[i] = one / np.sqrt(diagonal[i])
+        x[i] /= scale[i]
+    for k in range(len(steps)):
+        here, there, a = scale[: n - steps[k]], scale[steps[k] :], coefficients[k]
+        for i in range(len(there)):
+            a[i] *= here[i] * there[i]
+    _multiply(coefficients, steps, x, q)
+    squared = 0.0
+    for begin in range(0, n, _BLOCK):
+        part = b.dtype.type(0)
+        for i in range(begin, min(begin + _BLOCK, n)):
+            r[i] = b[i] * scale[i] - q[i]
+            p[i] = r[i]
+            part += r[i] * r[i]
+        squared += part
+    iterations = 0
+    while squared > tolerance * tolerance * n and iterations < most:
+        curvature = _multiply(coefficients, steps, p, q)
+        alpha = b.dtype.type(squared / curvature)
+        fresh = 0.0
+        for begin in range(0, n, _BLOCK):
+            part = b.dtype.type(0)
+            for i in range(begin, min(begin + _BLOCK, n)):
+                x[i] += alpha * p[i]
+                r[i] -= alpha * q[i]
+                part += r[i] * r[i]
+            fresh += part
+        beta = b.dtype.type(fresh / squared)
+        squared = fresh
+        for i in range(n):
+            p[i] = r[i] + beta * p[i]
+        iterations += 1
+    for i in range(n):
+        x[i] *= scale[i]
+    return iterations if squared <= tolerance * tolerance * n else -1
+
+
+class Stencil:
+    """The filter bank of `prior` on images of `shape`, computed in `dtype`."""
+
+    def __init__(self, prior: Prior, shape: tuple[int, int], dtype: type = np.float32) -> None:
+        height, width = shape
+        self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
+        starts, offsets, taps = [0], [], []
+        pairs, products, steps = [], [], []
+        for f, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
+            for r, c in support:
+                offsets.append(r * width + c)
+                taps.append(values[r, c])
+            starts.append(len(taps))
+            if values.shape[0] > height or values.shape[1] > width:
+                continue  # not one clique fits
+            for r, c in support:
+                for r2, c2 in support:
+                    step = (r2 - r) * width + c2 - c
+                    if (r2, c2) == (r, c):
+                        index = -1
+                    elif (r2, c2) > (r, c):
+                        if step not in steps:
+                            steps.append(step)
+                        index = steps.index(step)
+                    else:
+                        continue
+                    pairs.append((f, r * width + c, index))
+                    products.append(values[r, c] * values[r2, c2])
+        extents = [(max(height - f.shape[0] + 1, 0), max(width - f.shape[1] + 1, 0)) for f in prior.filters]
+        self.extents = np.array(extents)
+        self.extents[(self.extents == 0).any(axis=1)] = 0
+        self._bank = (width, np.array(starts), np.array(offsets), np.array(taps, dtype), self.extents)
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+        self._products = np.array(products, dtype)
+        self._steps = np.array(steps, dtype=np.int64)
+        self.cliques = len(prior.filters), self.size
+
+    def responses(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Filter responses of the flat image x, shape `cliques`."""
+        out = np.empty(self.cliques, self.dtype) if out is None else out
+        _responses(x, *self._bank, out)
+        return out
+
+    def adjoint(self, values: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Add the transpose of `responses`, applied to one value a clique, to the flat image `out`."""
+        _adjoint(values, *self._bank, out)
+        return out
+
+    def workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scratch arrays for `solve`; one a thread."""
+        n, k = self.size, len(self._steps)
+        return np.empty(n, self.dtype), np.empty((k, n), self.dtype), np.empty((4, n), self.dtype)
+
+    def solve(
+        self,
+        precisions: np.ndarray,
+        constant: float,
+        b: np.ndarray,
+        x: np.ndarray,
+        tolerance: float,
+        workspace: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    ) -> int:
+        """Solve (W diag(precisions) W^T + constant I) x = b in place of x; returns iterations, -1 if too many."""
+        diagonal, coefficients, work = workspace or self.workspace()
+        diagonal[:] = constant
+        width, extents = self.shape[1], self.extents
+        _assemble(precisions, width, extents, self._pairs, self._products, diagonal, coefficients)
+        return int(_solve(diagonal, coefficients, self._steps, b, x, tolerance, 20 * 1000, work))

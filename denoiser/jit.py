@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.errors import NumbaDebugInfoWarning
 from numba.extending import intrinsic
 
+config: Any = numba.config  # filled at run time, so type checkers see nothing in it
 warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)
 
 
@@ -101,9 +103,11 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
 if config.DISABLE_JIT:
 
     def float_from_bits(bits: int) -> np.float32:
+        """Reinterpret an int32 as a float32."""
         return np.int32(bits).view(np.float32)
 
     def bits_from_float(value: float) -> np.int32:
+        """Reinterpret a float32 as an int32."""
         return np.float32(value).view(np.int32)
 
 else:

@@ -70,7 +70,7 @@ class Posterior:
             rows, columns = x.shape[-2] - filter_.shape[0] + 1, x.shape[-1] - filter_.shape[1] + 1
             if rows < 1 or columns < 1:
                 continue
-            response = np.zeros(x.shape[:-2] + (rows, columns))
+            response = np.zeros((*x.shape[:-2], rows, columns))
             for (r, c), tap in np.ndenumerate(filter_):
                 response += tap * x[..., r : r + rows, c : c + columns]
             total = total - expert.log_density(response).sum(axis=(-2, -1))

@@ -8,6 +8,8 @@ and a clique is named by the pixel under its filter's top left corner.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from denoiser.jit import kernel
@@ -173,9 +175,9 @@ class Stencil:
         extents = [(max(height - f.shape[0] + 1, 0), max(width - f.shape[1] + 1, 0)) for f in prior.filters]
         self.extents = np.array(extents)
         self.extents[(self.extents == 0).any(axis=1)] = 0
-        self._bank = (width, np.array(starts), np.array(offsets), np.array(taps, dtype), self.extents)
+        self._bank: tuple[Any, ...] = (width, np.array(starts), np.array(offsets), np.array(taps, dtype), self.extents)
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 3)
-        self._products = np.array(products, dtype)
+        self._products: np.ndarray = np.array(products, dtype)
         self._steps = np.array(steps, dtype=np.int64)
         self.cliques = len(prior.filters), self.size
 

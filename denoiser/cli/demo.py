@@ -21,15 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", choices=samples, default="cat", help="bundled photograph (default: cat)")
     parser.add_argument("--sigma", type=float, default=20, help="noise to add, in grey levels (default: 20)")
     parser.add_argument("--method", choices=sorted(METHODS), default=DEFAULT_METHOD, help="default: %(default)s")
+    parser.add_argument("--crop", type=int, metavar="N", help="only the N x N pixels in the middle: a quick look")
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write noisy, denoised and uncertainty pictures and print a table."""
     clean = images.read(data_folder("sample_images") / f"{arguments.image}.png").astype(float)
+    if arguments.crop:
+        top, left = (max((side - arguments.crop) // 2, 0) for side in clean.shape[:2])
+        clean = clean[top : top + arguments.crop, left : left + arguments.crop]
     noisy = noise.add_noise(clean, arguments.sigma, arguments.seed)
     axis = -1 if clean.ndim == 3 else None
-    print("compiling, the first time only" if arguments.dir is None else "denoising", file=sys.stderr)
+    arguments.dir.mkdir(parents=True, exist_ok=True)
     with tqdm(total=METHODS[arguments.method]().total, desc=arguments.method, unit="sweep", file=sys.stderr) as bar:
 
         def show(progress: Progress) -> None:
@@ -38,7 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
         result = denoise(
             noisy, arguments.sigma, method=arguments.method, seed=arguments.seed, channel_axis=axis, progress=show
         )
-    arguments.dir.mkdir(parents=True, exist_ok=True)
     uncertainty = figures.heat_map(result.std)
     pictures = [("noisy", noisy), ("denoised", result.mean), ("uncertainty", uncertainty)]
     for name, picture in pictures:

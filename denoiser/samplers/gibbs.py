@@ -86,9 +86,7 @@ class Chain:
         responses = stencil.responses(self.x)
         precisions = np.empty_like(responses)
         width, extents = posterior.shape[1], stencil.extents
-        self.energy = _draw_precisions(
-            responses, width, extents, self._weights, self._precisions, uniforms, precisions
-        )
+        self.energy = _draw_precisions(responses, width, extents, self._weights, self._precisions, uniforms, precisions)
         # Q (x - y) = W (sqrt(lambda) e - lambda W^T y) + sqrt(1/sigma^2 + epsilon) e' - epsilon y
         pull = -precisions * self._noisy_responses
         drift = np.float32(-posterior.prior.epsilon) * self._noisy

@@ -37,7 +37,7 @@ class Map(Sampler):
     title: ClassVar[str] = "MAP"
 
     iterations: int = option(300, "reweighted solves at most", low=1)
-    tolerance: float = option(0.02, "stop when no pixel moves further than this, in grey levels", low=0)
+    tolerance: float = option(0.02, "stop when the image moves less than this (RMS, grey levels)", low=0)
 
     @property
     def total(self) -> int:
@@ -59,10 +59,10 @@ class Map(Sampler):
             responses = stencil.responses(noisy + shift)
             _expected_precisions(posterior.tables, responses, shape[1], stencil.extents, precisions)
             b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
-            stencil.solve(precisions, constant, b, shift, 1e-6 if settling else 1e-3, scratch)
-            change = float(np.abs(shift - before).max())
+            stencil.solve(precisions, constant, b, shift, 1e-6 if settling else 1e-4, scratch)
+            change = float(np.sqrt(np.mean((shift - before) ** 2)))
             image = (noisy + shift).reshape(shape)
             yield Estimate(image, np.zeros(shape), nothing, {"change": change})
             if settling and change <= self.tolerance:
                 return
-            settling = settling or change <= 10 * self.tolerance
+            settling = settling or change <= 2 * self.tolerance

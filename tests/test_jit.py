@@ -1,0 +1,132 @@
+"""Numba must never break a start: real processes with unusable, damaged and shared caches."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from denoiser import denoise
+from denoiser.jit import exp2, kernel, parallel, set_threads
+
+RUN = """
+import numpy as np, denoiser
+image = np.random.default_rng(0).uniform(0, 255, (12, 12))
+result = denoiser.denoise(image, 10, method="gibbs", samples=4)
+print(result.mean.sum().hex())
+"""
+
+
+def _python(code, **environment):
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert process.returncode == 0, process.stderr
+    return process
+
+
+def _warnings(process):
+    return [line for line in process.stderr.splitlines() if "Warning" in line]
+
+
+def test_unwritable_cache(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    process = _python(RUN, NUMBA_CACHE_DIR=str(blocked / "cache"), HOME=str(blocked))
+    assert len(_warnings(process)) <= 1
+
+
+def test_damaged_cache(tmp_path):
+    first = _python(RUN, NUMBA_CACHE_DIR=str(tmp_path))
+    assert not first.stderr
+    files = sorted(path for path in tmp_path.rglob("*.nb?"))
+    assert len(files) > 6
+    for number, file in enumerate(files):
+        content = bytearray(file.read_bytes())
+        if number % 3 == 0:
+            content = content[: len(content) // 2]
+        elif number % 3 == 1:
+            content[len(content) // 2] ^= 0xFF
+        else:
+            content = b"garbage" * 20
+        file.write_bytes(content)
+    second = _python(RUN, NUMBA_CACHE_DIR=str(tmp_path))
+    assert second.stdout == first.stdout
+    assert len(_warnings(second)) == 1
+    third = _python(RUN, NUMBA_CACHE_DIR=str(tmp_path))  # mended by the second
+    assert third.stdout == first.stdout
+    assert not third.stderr
+
+
+def test_two_threads_at_once():
+    image = np.random.default_rng(0).uniform(0, 255, (40, 40))
+    results = {}
+
+    def work(seed):
+        results[seed] = denoise(image, 10, method="gibbs", samples=10, seed=seed).mean
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in range(4):
+        assert np.array_equal(results[seed], denoise(image, 10, method="gibbs", samples=10, seed=seed).mean)
+
+
+def test_import_is_quick_and_compiles_nothing(tmp_path):
+    code = """
+import time; began = time.perf_counter()
+import denoiser
+print(time.perf_counter() - began)
+from numba.core.dispatcher import Dispatcher
+import gc
+assert not any(d.signatures for d in gc.get_objects() if isinstance(d, Dispatcher)
+               and d.py_func.__module__.startswith("denoiser")), "something was compiled"
+"""
+    _python(code)  # warms the disk cache
+    assert min(float(_python(code).stdout) for _ in range(3)) < 1.0
+
+
+def test_without_the_compiler():
+    """The kernels' Python is right by itself: the numeric tests pass with NUMBA_DISABLE_JIT=1."""
+    files = ["tests/test_gsm.py", "tests/test_stencil.py", "tests/test_posterior.py"]
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "not everywhere", *files],
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stdout
+
+
+@kernel(fastmath=True)
+def _exp2(x, out):
+    for i in range(len(x)):
+        out[i] = exp2(x[i])
+
+
+def test_exp2():
+    x = -np.linspace(0, 99, 100_001).astype(np.float32)
+    out = np.empty_like(x)
+    _exp2(x, out)
+    assert np.abs(out / 2.0 ** x.astype(float) - 1).max() < 3e-7
+    _exp2(np.array([-1e30], np.float32), out[:1])
+    assert 0 <= out[0] < 1e-30
+
+
+def test_parallel_keeps_order_and_nests():
+    assert parallel(lambda i: sum(parallel(lambda j: i * j, range(5))), range(20)) == [10 * i for i in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        parallel(lambda i: 1 / i, range(3))
+    with pytest.raises(ValueError, match="threads must be >= 1, got 0"):
+        set_threads(0)

@@ -1,0 +1,73 @@
+"""What every registered sampler promises, on an odd-sized picture with both priors."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from denoiser import METHODS, add_noise, denoise, iterate, psnr, set_threads
+
+QUICK = {"gibbs": {"samples": 40, "burn_in": 5}, "map": {}}
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return request.param
+
+
+def test_denoises(method, prior, picture):
+    noisy = add_noise(picture, 15, seed=1)
+    result = denoise(noisy, 15, method=method, prior=prior, **QUICK[method])
+    assert result.mean.shape == result.std.shape == picture.shape
+    assert result.samples.shape[1:] == picture.shape
+    assert psnr(picture, result.mean, data_range=255) > psnr(picture, noisy, data_range=255) + 2
+    assert np.isfinite(result.mean).all()
+    assert (result.std >= 0).all()
+    assert 1 <= len(result.history) <= METHODS[method](**QUICK[method]).total
+    assert (result.method, result.sigma) == (method, 15.0)
+
+
+def test_same_seed_same_bytes_on_one_and_two_threads(method, prior, picture):
+    noisy = add_noise(picture, 15, seed=1)
+    results = []
+    try:
+        for threads in (1, 2, 2):
+            set_threads(threads)
+            results.append(denoise(noisy, 15, method=method, prior=prior, seed=3, **QUICK[method]))
+    finally:
+        set_threads(2)
+    for other in results[1:]:
+        for name in ("mean", "std", "samples"):
+            assert getattr(results[0], name).tobytes() == getattr(other, name).tobytes()
+
+
+def test_another_seed_gives_other_particles(method, picture):
+    if method == "map":
+        return  # nothing random in it
+    noisy = add_noise(picture, 15, seed=1)
+    a, b = (denoise(noisy, 15, method=method, seed=seed, **QUICK[method]) for seed in (1, 2))
+    assert not np.array_equal(a.mean, b.mean)
+
+
+def test_stopping_early_keeps_the_last_estimate(method, picture):
+    steps = iterate(add_noise(picture, 15, seed=1), 15, method=method, **QUICK[method])
+    kept = [next(steps) for _ in range(3)]
+    copy = kept[-1].mean.copy()
+    steps.close()
+    assert np.array_equal(kept[-1].mean, copy)
+    assert [p.step for p in kept] == [1, 2, 3]
+    assert all(p.eta >= 0 and p.total >= p.step for p in kept)
+
+
+def test_options_are_described(method):
+    assert inspect.getdoc(METHODS[method])
+    for name, (kind, spec) in METHODS[method].options().items():
+        assert kind in (int, float, bool, str), name
+        assert len(spec.metadata["meaning"]) > 10, name
+
+
+def test_options_are_checked(method):
+    for name, (kind, _) in METHODS[method].options().items():
+        wrong = {int: 1.5, float: "high", bool: 3, str: "none"}[kind]
+        with pytest.raises(ValueError, match=rf"{name} must be .*got"):
+            METHODS[method](**{name: wrong})

@@ -91,6 +91,10 @@ class GSM:
         """d/dr log phi(r), the shape of r."""
         return -np.asarray(r) * self.expected_precision(r)
 
+    def capped(self, cap: float) -> GSM:
+        """The same mixture with no component sharper than `cap`, a precision."""
+        return GSM(self.weights, np.minimum(self.scales, cap / self.precision), self.precision)
+
     @cached_property
     def table(self) -> np.ndarray:
         """`expected_precision` at the nodes of the score table, float32."""

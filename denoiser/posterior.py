@@ -47,9 +47,26 @@ class Posterior:
         return Stencil(self.prior, self.shape)
 
     @cached_property
+    def exact_stencil(self) -> Stencil:
+        """The same in float64."""
+        return Stencil(self.prior, self.shape, np.float64)
+
+    @cached_property
     def tables(self) -> np.ndarray:
         """The experts' score tables, one row a filter."""
         return np.stack([expert.table for expert in self.prior.experts])
+
+    def capped_tables(self, cap: float) -> np.ndarray:
+        """Score tables of experts that hold no pixel with a component of precision above `cap`."""
+        experts, filters = self.prior.experts, self.prior.filters
+        capped = [e.capped(cap / (f**2).max()) for e, f in zip(experts, filters, strict=True)]
+        return np.stack([expert.table for expert in capped])
+
+    @cached_property
+    def sharpest(self) -> float:
+        """The largest precision with which a single component of an expert holds a pixel."""
+        pairs = zip(self.prior.experts, self.prior.filters, strict=True)
+        return max(float(e.precisions.max() * (f**2).max()) for e, f in pairs)
 
     @property
     def noise_precision(self) -> float:

@@ -7,10 +7,11 @@ from typing import Any
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.map import Map
+from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
 
-METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (Gibbs, Map)}
+METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (MPSVGD, MPSVGDSingle, Gibbs, Map)}
 
-DEFAULT_METHOD = "gibbs"
+DEFAULT_METHOD = MPSVGD.name
 
 __all__ = ["DEFAULT_METHOD", "METHODS", "Estimate", "Sampler", "make_sampler", "option"]
 

@@ -71,6 +71,8 @@ class Chain:
         self._precisions = np.array([e.precisions for e in experts], np.float32)
         self._noisy = posterior.noisy.astype(np.float32).ravel()
         self._noisy_responses = stencil.responses(self._noisy)
+        self._constant = posterior.noise_precision + prior.epsilon
+        self._drawn = np.empty(stencil.cliques, np.float32)  # the clique precisions that z stands for
         self._scratch = stencil.workspace()
         self._shift = np.zeros(stencil.size, np.float32)  # x - y, the unknown of the solver
         self._rao_blackwell_shift = np.zeros_like(self._shift)
@@ -78,30 +80,55 @@ class Chain:
         self.mean = self.x
         self.energy = float("nan")
 
+    def condition(self, x: np.ndarray) -> None:
+        """Draw z given the image x; x given z is then Gaussian, and `solve_mean` and `solve_noise` know it."""
+        posterior, stencil = self.posterior, self.posterior.stencil
+        uniforms = self.rng.random(stencil.cliques, dtype=np.float32)
+        self.energy = _draw_precisions(
+            stencil.responses(x),
+            posterior.shape[1],
+            stencil.extents,
+            self._weights,
+            self._precisions,
+            uniforms,
+            self._drawn,
+        )
+
+    def solve_mean(self, with_noise: bool, shift: np.ndarray) -> np.ndarray:
+        """y + shift = E[x | z], or with noise a draw of x given z; `shift` is the solver's start.
+
+        Q (x - y) = W (sqrt(lambda) e - lambda W^T y) + sqrt(1/sigma^2 + epsilon) e' - epsilon y.
+        """
+        b = np.float32(-self.posterior.prior.epsilon) * self._noisy
+        pull = -self._drawn * self._noisy_responses
+        if with_noise:
+            pull += self._clique_noise()
+            b += self._pixel_noise()
+        self._solve(self.posterior.stencil.adjoint(pull, b), shift)
+        return self._noisy + shift
+
+    def solve_noise(self) -> np.ndarray:
+        """x - E[x | z] for a draw of x given z."""
+        deviation = np.zeros(self.posterior.size, np.float32)
+        self._solve(self.posterior.stencil.adjoint(self._clique_noise(), self._pixel_noise()), deviation)
+        return deviation
+
     def sweep(self, rao_blackwell: bool = False) -> None:
         """Draw z given x, then x given z; with rao_blackwell, `mean` becomes E[x | z]."""
-        posterior, stencil, rng = self.posterior, self.posterior.stencil, self.rng
-        constant = posterior.noise_precision + posterior.prior.epsilon
-        uniforms = rng.random(stencil.cliques, dtype=np.float32)
-        responses = stencil.responses(self.x)
-        precisions = np.empty_like(responses)
-        width, extents = posterior.shape[1], stencil.extents
-        self.energy = _draw_precisions(responses, width, extents, self._weights, self._precisions, uniforms, precisions)
-        # Q (x - y) = W (sqrt(lambda) e - lambda W^T y) + sqrt(1/sigma^2 + epsilon) e' - epsilon y
-        pull = -precisions * self._noisy_responses
-        drift = np.float32(-posterior.prior.epsilon) * self._noisy
-        push = pull + np.sqrt(precisions) * rng.standard_normal(stencil.cliques, dtype=np.float32)
-        b = drift + np.float32(np.sqrt(constant)) * rng.standard_normal(stencil.size, dtype=np.float32)
-        stencil.adjoint(push, b)
-        self._solve(precisions, constant, b, self._shift)
-        self.x = self._noisy + self._shift
-        self.mean = self.x
+        self.condition(self.x)
+        self.x = self.mean = self.solve_mean(True, self._shift)
         if rao_blackwell:
-            self._solve(precisions, constant, stencil.adjoint(pull, drift), self._rao_blackwell_shift)
-            self.mean = self._noisy + self._rao_blackwell_shift
+            self.mean = self.solve_mean(False, self._rao_blackwell_shift)
 
-    def _solve(self, precisions: np.ndarray, constant: float, b: np.ndarray, x: np.ndarray) -> None:
-        self.posterior.stencil.solve(precisions, constant, b, x, self.tolerance, self._scratch)
+    def _clique_noise(self) -> np.ndarray:
+        return np.sqrt(self._drawn) * self.rng.standard_normal(self._drawn.shape, dtype=np.float32)
+
+    def _pixel_noise(self) -> np.ndarray:
+        scale = np.float32(np.sqrt(self._constant))
+        return scale * self.rng.standard_normal(self.posterior.size, dtype=np.float32)
+
+    def _solve(self, b: np.ndarray, x: np.ndarray) -> None:
+        self.posterior.stencil.solve(self._drawn, self._constant, b, x, self.tolerance, self._scratch)
 
 
 @dataclass(frozen=True)

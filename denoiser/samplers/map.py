@@ -6,7 +6,7 @@ mean is the next image. This is EM over the auxiliary scales, so the energy neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +16,6 @@ from denoiser.gsm import table_precision
 from denoiser.jit import kernel
 from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
-from denoiser.stencil import Stencil
 
 
 @kernel()
@@ -27,6 +26,26 @@ def _expected_precisions(tables, responses, width, extents, out):  # type: ignor
         for row in range(extents[f, 0]):
             for i in range(row * width, row * width + extents[f, 1]):
                 out[f, i] = table_precision(tables[f], np.float32(responses[f, i]))
+
+
+def reweighted_means(
+    posterior: Posterior, tables: Iterable[np.ndarray], tolerance: float, x: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
+    """From the flat image x (default: the noisy one), yield the next image of IRLS for each set of score tables."""
+    prior, shape = posterior.prior, posterior.shape
+    stencil = posterior.exact_stencil
+    noisy = posterior.noisy.ravel()
+    shift = np.zeros(stencil.size) if x is None else x - noisy  # the unknown
+    noisy_responses = stencil.responses(noisy)
+    precisions = np.empty(stencil.cliques)
+    scratch = stencil.workspace()
+    for table in tables:
+        responses = stencil.responses(noisy + shift)
+        _expected_precisions(table, responses, shape[1], stencil.extents, precisions)
+        b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
+        constant = posterior.noise_precision + prior.epsilon
+        stencil.solve(precisions, constant, b, shift, tolerance, scratch)
+        yield noisy + shift
 
 
 @dataclass(frozen=True)
@@ -44,25 +63,16 @@ class Map(Sampler):
         return self.iterations
 
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
-        prior, shape = posterior.prior, posterior.shape
-        stencil = Stencil(prior, shape, np.float64)
-        noisy = posterior.noisy.ravel()
-        noisy_responses = stencil.responses(noisy)
-        constant = posterior.noise_precision + prior.epsilon
-        precisions = np.empty(stencil.cliques)
-        shift = np.zeros(stencil.size)  # x - y, the unknown
-        scratch = stencil.workspace()
-        nothing = np.empty((0, *shape), np.float32)
-        settling = False  # far from the mode a rough solve does
+        shape = posterior.shape
+        nothing, still = np.empty((0, *shape), np.float32), np.zeros(shape)
+        tolerance = 1e-4  # far from the mode a rough solve does
+        before = posterior.noisy.ravel()
         for _ in range(self.iterations):
-            before = shift.copy()
-            responses = stencil.responses(noisy + shift)
-            _expected_precisions(posterior.tables, responses, shape[1], stencil.extents, precisions)
-            b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
-            stencil.solve(precisions, constant, b, shift, 1e-6 if settling else 1e-4, scratch)
-            change = float(np.sqrt(np.mean((shift - before) ** 2)))
-            image = (noisy + shift).reshape(shape)
-            yield Estimate(image, np.zeros(shape), nothing, {"change": change})
-            if settling and change <= self.tolerance:
+            (image,) = reweighted_means(posterior, [posterior.tables], tolerance, before)
+            change = float(np.sqrt(np.mean((image - before) ** 2)))
+            before = image
+            yield Estimate(image.reshape(shape), still, nothing, {"change": change})
+            if tolerance < 1e-4 and change <= self.tolerance:
                 return
-            settling = settling or change <= 2 * self.tolerance
+            if change <= 2 * self.tolerance:
+                tolerance = 1e-6

@@ -1,0 +1,525 @@
+"""Stein forces between particles: smoothed gradient and repulsive force, with local and with global kernels.
+
+For a particle x, phi(x) = G(x) + R(x) with the kernel-smoothed gradient G(x) = E_y[k(x, y) grad log p(y)] and the
+repulsive force R(x) = E_y[grad_y k(x, y)] (paper, Eq. 2 and 3). MP-SVGD does this at every site with a kernel on the
+site's Markov blanket (Eq. 9), SVGD with one kernel on whole images.
+
+Kernels of z = |x - y|^2 / (2h): RBF exp(-z), with grad_y k (x - y) / h; IMQ 1 / sqrt(1 + z), with k^3 (x - y) / (2h).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from denoiser.gsm import table_precision
+from denoiser.jit import LOG2E, exp2, kernel, parallel
+from denoiser.posterior import Posterior
+
+KERNELS = ("rbf", "imq")
+LANES = 64  # sites worked on together, one SIMD lane each: long enough loops, and their particles fit into the L2 cache
+_CHUNK = 16 * LANES  # sites a task
+_SHIFTS = 6  # a median is taken over the pairs (i, i + shift) of this many shifts: 300 pairs for 50 particles
+_BISECTIONS = 9  # of a bracket of seven octaves: the median squared distance to 1 %
+_NO_FACTOR = 1e-16  # bandwidth that makes the kernel vanish where a factor does not lie in the image
+
+
+class Neighbourhood(NamedTuple):
+    """What a site sees, as flat arrays for the kernels. Members are blanket sites; the last one is the site itself."""
+
+    rows: np.ndarray  # (B + 1,) row offset of each member
+    columns: np.ndarray  # (B + 1,)
+    factor_starts: np.ndarray  # (F + 1,) into factor_members
+    factor_members: np.ndarray  # blanket sites of each factor, without the site itself
+    clique_starts: np.ndarray  # (C + 1,) into clique_members: the cliques, filter by filter, that contain the site
+    clique_members: np.ndarray
+    clique_taps: np.ndarray
+    clique_filters: np.ndarray  # (C,) which expert
+    clique_own_taps: np.ndarray  # (C,) tap on the site itself
+    single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
+
+
+def neighbourhood(posterior: Posterior, single_kernel: bool) -> Neighbourhood:
+    """The prior's blanket, with one factor a clique window (multi-kernel) or one for all (single kernel)."""
+    prior = posterior.prior
+    members = [*prior.blanket, (0, 0)]
+    factors = (prior.blanket,) if single_kernel else prior.factors
+    starts, clique_members, taps, filters, own = [0], [], [], [], []
+    for number, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
+        for r0, c0 in support:  # the clique in which the site is under this tap
+            for r, c in support:
+                clique_members.append(members.index((r - r0, c - c0)))
+                taps.append(values[r, c])
+            starts.append(len(taps))
+            filters.append(number)
+            own.append(values[r0, c0])
+    return Neighbourhood(
+        np.array([r for r, _ in members]),
+        np.array([c for _, c in members]),
+        np.cumsum([0, *(len(f) for f in factors)]),
+        np.array([members.index(site) for factor in factors for site in factor]),
+        np.array(starts),
+        np.array(clique_members),
+        np.array(taps, np.float32),
+        np.array(filters),
+        np.array(own, np.float32),
+        single_kernel,
+    )
+
+
+# --------------------------------------------------------------------------------------- local kernels
+
+
+@kernel()
+def _gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-def]
+    """values[member, i, lane] of the particles around each site; inside[member, lane] is 0 outside the image."""
+    height, width = shape
+    for b in range(len(hood.rows)):
+        for lane in range(len(sites)):
+            row, column = sites[lane] // width + hood.rows[b], sites[lane] % width + hood.columns[b]
+            there = 0 <= row < height and 0 <= column < width
+            inside[b, lane] = there
+            at = row * width + column if there else sites[lane]
+            for i in range(len(x)):
+                # outside: no distance to add to the single kernel; far apart for a factor that does not exist
+                values[b, i, lane] = x[i, at] if there else np.float32(0 if hood.single else i)
+
+
+@kernel(fastmath=True)
+def _site_scores(values, inside, hood, tables, y, precision, epsilon, out):  # type: ignore[no-untyped-def]
+    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
+    own = values[len(values) - 1]
+    lanes = out.shape[1]
+    response = np.empty(lanes, np.float32)
+    weight = np.empty(lanes, np.float32)
+    for i in range(len(out)):
+        line, mine = out[i], own[i]
+        for lane in range(lanes):
+            line[lane] = precision * (y[lane] - mine[lane]) - epsilon * mine[lane]
+    for q in range(len(hood.clique_filters)):
+        table, tap_here = tables[hood.clique_filters[q]], hood.clique_own_taps[q]
+        weight[:] = -tap_here
+        for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
+            for lane in range(lanes):
+                weight[lane] *= inside[hood.clique_members[m], lane]
+        for i in range(len(out)):
+            response[:] = 0
+            for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
+                tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
+                for lane in range(lanes):
+                    response[lane] += tap * member[lane]
+            line = out[i]
+            for lane in range(lanes):
+                line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
+
+
+@kernel()
+def _factor_exists(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
+    """1 if the factor at this site lies in the image, else 0."""
+    there = np.float32(1)
+    if not hood.single:
+        for m in range(hood.factor_starts[factor], hood.factor_starts[factor + 1]):
+            there *= inside[hood.factor_members[m], lane]
+    return there
+
+
+@kernel(fastmath=True)
+def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
+    """Sums over pairs for RBF kernels on four edges, the pairwise prior: the innermost loop of the program.
+
+    With rate = log2(e) / (2h), k = 2^(-rate |x - y|^2) and grad_y k = k * rate * (x - y), up to 2 / log2(e).
+    Pairs are visited once: k_ij = k_ji, and the push on j is that on i turned round.
+    """
+    rate0, rate1, rate2, rate3 = rate[0], rate[1], rate[2], rate[3]
+    for i in range(len(own)):
+        a, a0, a1, a2, a3 = own[i], others[0, i], others[1, i], others[2, i], others[3, i]
+        score_a, gradient_a, repulsion_a = scores[i], gradient[i], repulsion[i]
+        for j in range(i):
+            b, b0, b1, b2, b3 = own[j], others[0, j], others[1, j], others[2, j], others[3, j]
+            score_b, gradient_b, repulsion_b = scores[j], gradient[j], repulsion[j]
+            for lane in range(LANES):
+                step = a[lane] - b[lane]
+                square = step * step
+                k0 = exp2(-rate0[lane] * (square + (a0[lane] - b0[lane]) * (a0[lane] - b0[lane])))
+                k1 = exp2(-rate1[lane] * (square + (a1[lane] - b1[lane]) * (a1[lane] - b1[lane])))
+                k2 = exp2(-rate2[lane] * (square + (a2[lane] - b2[lane]) * (a2[lane] - b2[lane])))
+                k3 = exp2(-rate3[lane] * (square + (a3[lane] - b3[lane]) * (a3[lane] - b3[lane])))
+                k = k0 + k1 + k2 + k3
+                push = (k0 * rate0[lane] + k1 * rate1[lane] + k2 * rate2[lane] + k3 * rate3[lane]) * step
+                gradient_a[lane] += k * score_b[lane]  # Eq. 9: smoothed gradient
+                gradient_b[lane] += k * score_a[lane]
+                repulsion_a[lane] += push  # Eq. 9: repulsive force
+                repulsion_b[lane] -= push
+
+
+@kernel(fastmath=True)
+def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
+    """The same sums for any factors and for both kernels (IMQ: rate = 1 / (2h), grad_y k = k^3 * rate * (x - y))."""
+    squares = np.empty((len(others), LANES), np.float32)
+    step, distance = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    k_sum, push = np.empty(LANES, np.float32), np.empty(LANES, np.float32)
+    for i in range(len(own)):
+        for j in range(i):
+            for b in range(len(others)):
+                left, right, square = others[b, i], others[b, j], squares[b]
+                for lane in range(LANES):
+                    square[lane] = (left[lane] - right[lane]) * (left[lane] - right[lane])
+            left, right = own[i], own[j]
+            for lane in range(LANES):
+                step[lane] = left[lane] - right[lane]
+                k_sum[lane] = 0
+                push[lane] = 0
+            for f in range(len(rate)):
+                rate_f = rate[f]
+                for lane in range(LANES):
+                    distance[lane] = step[lane] * step[lane]
+                for m in range(hood.factor_starts[f], hood.factor_starts[f + 1]):
+                    square = squares[hood.factor_members[m]]
+                    for lane in range(LANES):
+                        distance[lane] += square[lane]
+                if imq:
+                    for lane in range(LANES):
+                        k = np.float32(1) / np.sqrt(np.float32(1) + rate_f[lane] * distance[lane])
+                        k_sum[lane] += k
+                        push[lane] += k * k * k * rate_f[lane]
+                else:
+                    for lane in range(LANES):
+                        k = exp2(-rate_f[lane] * distance[lane])
+                        k_sum[lane] += k
+                        push[lane] += k * rate_f[lane]
+            gradient_i, gradient_j, repulsion_i, repulsion_j = gradient[i], gradient[j], repulsion[i], repulsion[j]
+            scores_i, scores_j = scores[i], scores[j]
+            for lane in range(LANES):
+                gradient_i[lane] += k_sum[lane] * scores_j[lane]
+                gradient_j[lane] += k_sum[lane] * scores_i[lane]
+                repulsion_i[lane] += push[lane] * step[lane]
+                repulsion_j[lane] -= push[lane] * step[lane]
+
+
+@kernel(fastmath=True)
+def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
+    """Eq. 9 on a block of sites: gradient[i, lane] and repulsion[i, lane], averaged over the factors at each site."""
+    own, others = values[len(values) - 1], values[: len(values) - 1]
+    count, factors = len(own), len(h)
+    rate = np.empty((factors, LANES), np.float32)
+    terms = np.zeros(LANES, np.float32)  # K, the factors at the site
+    for f in range(factors):
+        for lane in range(LANES):
+            rate[f, lane] = np.float32(0.5 if imq else 0.5 * LOG2E) / h[f, lane]
+            terms[lane] += _factor_exists(inside, hood, f, lane)
+    for i in range(count):
+        for lane in range(LANES):
+            gradient[i, lane] = terms[lane] * scores[i, lane]  # k(x, x) = 1 for each factor
+            repulsion[i, lane] = 0
+    if factors == 4 and len(others) == 4 and not imq:  # four factors with one member each
+        _pair_edges(own, others, rate, scores, gradient, repulsion)
+    else:
+        _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion)
+    unit = np.float32(1 if imq else 2 / LOG2E)
+    for i in range(count):
+        for lane in range(LANES):
+            share = np.float32(1) / (terms[lane] * np.float32(count))
+            gradient[i, lane] *= share
+            repulsion[i, lane] *= share * unit
+
+
+@kernel(fastmath=True)
+def _median_squares(values, hood, factor, shifts, distances, out):  # type: ignore[no-untyped-def]
+    """Median over pairs of particles of the squared distance on one factor, lane by lane, by bisection of log d^2."""
+    own = values[len(values) - 1]
+    count, pairs = len(own), len(distances)
+    low, high = np.empty(LANES, np.float32), np.zeros(LANES, np.float32)
+    below = np.empty(LANES, np.float32)
+    pair = 0
+    for shift in shifts:
+        for i in range(count):
+            j = (i + shift) % count
+            left, right, distance = own[i], own[j], distances[pair]
+            for lane in range(LANES):
+                distance[lane] = (left[lane] - right[lane]) * (left[lane] - right[lane])
+            for m in range(hood.factor_starts[factor], hood.factor_starts[factor + 1]):
+                left, right = values[hood.factor_members[m], i], values[hood.factor_members[m], j]
+                for lane in range(LANES):
+                    distance[lane] += (left[lane] - right[lane]) * (left[lane] - right[lane])
+            for lane in range(LANES):
+                high[lane] += distance[lane]
+            pair += 1
+    for lane in range(LANES):  # a median is at most twice the mean (Markov), and hardly ever a 64th of it
+        high[lane] = high[lane] * np.float32(2 / pairs) + np.float32(1e-12)
+        low[lane] = high[lane] / np.float32(128)
+    for bisection in range(_BISECTIONS + 1):
+        for lane in range(LANES):
+            out[lane] = np.sqrt(low[lane] * high[lane])
+            below[lane] = 0
+        if bisection == _BISECTIONS:
+            return
+        for pair in range(pairs):
+            distance = distances[pair]
+            for lane in range(LANES):
+                below[lane] += np.float32(1) if distance[lane] < out[lane] else np.float32(0)
+        for lane in range(LANES):
+            if below[lane] < np.float32(0.5 * pairs):
+                low[lane] = out[lane]
+            else:
+                high[lane] = out[lane]
+
+
+@kernel()
+def _scratch(members, count):  # type: ignore[no-untyped-def]
+    """Values around the sites, inside flags, scores, gradient and repulsion of one block."""
+    return (
+        np.empty((members, count, LANES), np.float32),
+        np.empty((members, LANES), np.float32),
+        np.empty((count, LANES), np.float32),
+        np.empty((count, LANES), np.float32),
+        np.empty((count, LANES), np.float32),
+    )
+
+
+@kernel()
+def _block(sites, begin, block):  # type: ignore[no-untyped-def]
+    """Fill `block` with the sites from `begin` on, the last one repeated; returns how many are new."""
+    used = min(len(block), len(sites) - begin)
+    for lane in range(len(block)):
+        block[lane] = sites[begin + min(lane, used - 1)]
+    return used
+
+
+@kernel(fastmath=True)
+def _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch):  # type: ignore[no-untyped-def]
+    """Gradient and repulsion of a block of sites, into the scratch arrays."""
+    values, inside, scores, gradient, repulsion = scratch
+    lanes = len(block)
+    _gather(x, shape, block, hood, values, inside)
+    local_y = np.empty(lanes, np.float32)
+    local_h = np.empty((len(h), lanes), np.float32)
+    for lane in range(lanes):
+        local_y[lane] = y[block[lane]]
+        for f in range(len(h)):
+            local_h[f, lane] = h[f, block[lane]]
+    _site_scores(values, inside, hood, tables, local_y, precision, epsilon, scores)
+    _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
+
+
+@kernel(fastmath=True)
+def _move(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, step, power):  # type: ignore[no-untyped-def]
+    """x_d += step * phi_d / sqrt(power_d) at the sites; power_d gathers the mean square of phi_d over particles.
+
+    AdaGrad with one scale for all particles of a pixel: a scale for each would upset the balance of their forces.
+    """
+    block = np.empty(LANES, np.int64)
+    scratch = _scratch(len(hood.rows), len(x))
+    gradient, repulsion = scratch[3], scratch[4]
+    for begin in range(0, len(sites), LANES):
+        used = _block(sites, begin, block)
+        _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch)
+        for lane in range(used):
+            square = np.float32(0)
+            for i in range(len(x)):
+                phi = gradient[i, lane] + repulsion[i, lane]
+                square += phi * phi
+            site = block[lane]
+            power[site] += square / np.float32(len(x))
+            factor = step / np.sqrt(power[site] + np.float32(1e-20))
+            for i in range(len(x)):
+                x[i, site] += factor * (gradient[i, lane] + repulsion[i, lane])
+
+
+@kernel(fastmath=True)
+def _measure(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, gradients, repulsions):  # type: ignore[no-untyped-def]
+    """gradients[i, site] and repulsions[i, site]; nothing moves."""
+    block = np.empty(LANES, np.int64)
+    scratch = _scratch(len(hood.rows), len(x))
+    gradient, repulsion = scratch[3], scratch[4]
+    for begin in range(0, len(sites), LANES):
+        used = _block(sites, begin, block)
+        _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch)
+        for i in range(len(x)):
+            for lane in range(used):
+                gradients[i, block[lane]] = gradient[i, lane]
+                repulsions[i, block[lane]] = repulsion[i, lane]
+
+
+@kernel(fastmath=True)
+def _bandwidths(x, shape, sites, hood, shifts, bandwidth, out):  # type: ignore[no-untyped-def]
+    """out[factor, site] = h = bandwidth * med^2 of the particles on that factor."""
+    block = np.empty(LANES, np.int64)
+    values, inside, _, _, _ = _scratch(len(hood.rows), len(x))
+    median = np.empty(LANES, np.float32)
+    distances = np.empty((len(shifts) * len(x), LANES), np.float32)
+    for begin in range(0, len(sites), LANES):
+        used = _block(sites, begin, block)
+        _gather(x, shape, block, hood, values, inside)
+        for f in range(len(out)):
+            _median_squares(values, hood, f, shifts, distances, median)
+            for lane in range(used):
+                there = _factor_exists(inside, hood, f, lane) > 0
+                out[f, block[lane]] = bandwidth * median[lane] if there else np.float32(_NO_FACTOR)
+
+
+class LocalForces:
+    """Forces of MP-SVGD on the particles of a posterior; the colours of the prior are updated in turn.
+
+    single_kernel: one kernel on the closed neighbourhood (MP-SVGD-s) instead of one a factor (MP-SVGD-m).
+    bandwidth: h = bandwidth * med^2 for each factor.
+    Particles are flat images: float32, shape (M, pixels).
+    """
+
+    def __init__(self, posterior: Posterior, *, single_kernel: bool, kernel: str, bandwidth: float) -> None:
+        self._hood = neighbourhood(posterior, single_kernel)
+        self._factors = len(self._hood.factor_starts) - 1
+        self._shape, self._imq, self._bandwidth = posterior.shape, kernel == "imq", np.float32(bandwidth)
+        colouring = posterior.prior.colouring(posterior.shape).ravel()
+        by_colour = [np.flatnonzero(colouring == colour) for colour in range(posterior.prior.colours)]
+        self._chunks = [[s[i : i + _CHUNK] for i in range(0, len(s), _CHUNK)] for s in by_colour]
+        self._target = (
+            posterior.noisy.astype(np.float32).ravel(),
+            posterior.tables,
+            np.float32(posterior.noise_precision),
+            np.float32(posterior.prior.epsilon),
+        )
+        self._h = np.ones((self._factors, posterior.size), np.float32)
+
+    def refresh_bandwidths(self, x: np.ndarray) -> np.ndarray:
+        """Set h of every factor from the median heuristic; returns h, shape (factors, pixels)."""
+        count = len(x)
+        shifts = np.unique(np.linspace(1, max(count // 2, 1), _SHIFTS).astype(np.int64))
+
+        def task(sites: np.ndarray) -> None:
+            _bandwidths(x, self._shape, sites, self._hood, shifts, self._bandwidth, self._h)
+
+        for chunks in self._chunks:
+            parallel(task, chunks)
+        return self._h
+
+    def sweep(self, x: np.ndarray, step: float, power: np.ndarray, tables: np.ndarray | None = None) -> None:
+        """Move every site once, colour by colour (Algorithm 1); `tables` replaces the experts' score tables."""
+        y, own_tables, precision, epsilon = self._target
+        target = (y, own_tables if tables is None else tables, precision, epsilon)
+
+        def task(sites: np.ndarray) -> None:
+            _move(x, self._shape, sites, self._hood, self._h, self._imq, *target, np.float32(step), power)
+
+        for chunks in self._chunks:
+            parallel(task, chunks)
+
+    def measure(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(G, R) of every particle at every site, shape (M, pixels) each."""
+        gradients, repulsions = np.empty_like(x), np.empty_like(x)
+
+        def task(sites: np.ndarray) -> None:
+            _measure(x, self._shape, sites, self._hood, self._h, self._imq, *self._target, gradients, repulsions)
+
+        for chunks in self._chunks:
+            parallel(task, chunks)
+        return gradients, repulsions
+
+
+# -------------------------------------------------------------------------------------- global kernel
+
+_STRIP = 2048  # pixels whose partial sums are one task
+
+
+@kernel(fastmath=True)
+def _squared_distances(x, out):  # type: ignore[no-untyped-def]
+    """out[i, j] = |x_i - x_j|^2 over a strip of pixels."""
+    for i in range(len(x)):
+        for j in range(i):
+            total = np.float32(0)
+            for d in range(x.shape[1]):
+                total += (x[i, d] - x[j, d]) ** 2
+            out[i, j] = out[j, i] = total
+        out[i, i] = 0
+
+
+@kernel(fastmath=True)
+def _combine(weights, values, out):  # type: ignore[no-untyped-def]
+    """out = weights @ values for a strip of pixels."""
+    out[:] = 0
+    for i in range(len(weights)):
+        line = out[i]
+        for j in range(weights.shape[1]):
+            weight, other = weights[i, j], values[j]
+            for d in range(len(other)):
+                line[d] += weight * other[d]
+
+
+def _strips(size: int) -> list[slice]:
+    return [slice(begin, begin + _STRIP) for begin in range(0, size, _STRIP)]
+
+
+def global_forces(
+    x: np.ndarray, scores: np.ndarray, *, kernel: str = "rbf", bandwidth: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """(G, R) of SVGD with one kernel on whole images (Eq. 3), h = bandwidth * med^2; shapes (M, pixels)."""
+    count = len(x)
+    strips = _strips(x.shape[1])
+
+    def distances(strip: slice) -> np.ndarray:
+        out = np.empty((count, count))
+        _squared_distances(x[:, strip], out)
+        return out
+
+    squares = np.sum(parallel(distances, strips), axis=0)
+    h = bandwidth * max(_median(squares), 1e-12)
+    if kernel == "imq":
+        k = 1 / np.sqrt(1 + squares / (2 * h))
+        slope = k**3 / (2 * h)
+    else:
+        k = np.exp(-squares / (2 * h))
+        slope = k / h
+    smooth = (k / count).astype(np.float32)
+    # sum_j slope_ij (x_i - x_j) is a matrix product too: a Laplacian of the particles
+    push = ((np.diag(slope.sum(axis=1)) - slope) / count).astype(np.float32)
+    gradients, repulsions = np.empty_like(x), np.empty_like(x)
+
+    def combine(strip: slice) -> None:
+        _combine(smooth, scores[:, strip], gradients[:, strip])
+        _combine(push, x[:, strip], repulsions[:, strip])
+
+    parallel(combine, strips)
+    return gradients, repulsions
+
+
+def _median(squares: np.ndarray) -> float:
+    """Squared median of the distances between different particles."""
+    pairs = squares[np.triu_indices(len(squares), 1)]
+    return float(np.median(pairs)) if len(pairs) else 1.0
+
+
+# ----------------------------------------------------------------------------------------- diagnostics
+
+
+def magnitudes(forces: np.ndarray) -> tuple[float, float]:
+    """Particle-averaged infinity-norm and 2-norm of forces of shape (M, ...): PAMRF of R, PAKSG of G."""
+    flat = np.abs(forces.reshape(len(forces), -1).astype(np.float64))
+    return float(flat.max(axis=1).mean()), float(np.sqrt((flat**2).sum(axis=1)).mean())
+
+
+class Diagnostics(NamedTuple):
+    """What the paper measures on a set of particles, as infinity-norm and 2-norm."""
+
+    pamrf: tuple[float, float]  # particle-averaged magnitude of the repulsive force
+    paksg: tuple[float, float]  # particle-averaged magnitude of the kernel-smoothed gradient
+
+
+def diagnose(
+    posterior: Posterior, particles: np.ndarray, method: str, *, kernel: str = "rbf", bandwidth: float = 1.0
+) -> Diagnostics:
+    """PAMRF and PAKSG of particles (M, height, width) under "svgd", "mp-svgd" or "mp-svgd-s"."""
+    x = np.ascontiguousarray(particles, dtype=np.float32).reshape(len(particles), -1)
+    if x.shape[1] != posterior.size:
+        raise ValueError(f"particles must cover the padded field {posterior.shape}, got shape {particles.shape}")
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}")
+    if method == "svgd":
+        scores = posterior.score(x.reshape(-1, *posterior.shape)).reshape(x.shape)
+        gradients, repulsions = global_forces(x, scores, kernel=kernel, bandwidth=bandwidth)
+    elif method in ("mp-svgd", "mp-svgd-s"):
+        forces = LocalForces(posterior, single_kernel=method == "mp-svgd-s", kernel=kernel, bandwidth=bandwidth)
+        forces.refresh_bandwidths(x)
+        gradients, repulsions = forces.measure(x)
+    else:
+        raise ValueError(f"method must be svgd, mp-svgd or mp-svgd-s, got {method!r}")
+    return Diagnostics(magnitudes(repulsions), magnitudes(gradients))

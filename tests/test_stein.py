@@ -1,0 +1,131 @@
+"""Forces against their naive twins on odd-sized images, for both priors, kernels and kinds of neighbourhood."""
+
+import naive
+import numpy as np
+import pytest
+
+from denoiser.posterior import Posterior
+from denoiser.samplers.stein import LocalForces, diagnose, global_forces
+
+
+@pytest.fixture(params=["rbf", "imq"])
+def kernel(request):
+    return request.param
+
+
+@pytest.fixture
+def posterior(prior):
+    return Posterior(prior, np.random.default_rng(0).normal(100, 20, (5, 7)), 12.0, padding=0)
+
+
+def _particles(posterior, count=6):
+    spread = np.random.default_rng(1).normal(0, 8, (count, *posterior.shape))
+    return (posterior.noisy + spread).astype(np.float32)
+
+
+def _bandwidths(h, posterior, single_kernel):
+    """h_of(sites) for the naive twin, read from the kernel's own array."""
+    prior = posterior.prior
+    windows = [prior.blanket] if single_kernel else list(prior.factors)
+
+    def h_of(sites):
+        (row, column), *others = sites
+        window = tuple((r - row, c - column) for r, c in others)
+        number = 0 if single_kernel else windows.index(window)
+        return h[number, row * posterior.shape[1] + column]
+
+    return h_of
+
+
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_local_forces(posterior, kernel, single_kernel):
+    x = _particles(posterior)
+    forces = LocalForces(posterior, single_kernel=single_kernel, kernel=kernel, bandwidth=0.5)
+    h = forces.refresh_bandwidths(x.reshape(len(x), -1))
+    gradients, repulsions = (f.reshape(x.shape) for f in forces.measure(x.reshape(len(x), -1)))
+    scores = np.stack([naive.score(posterior.prior, p.astype(float), posterior.noisy, 12.0) for p in x])
+    scale = np.abs(scores).mean()
+    for site in np.ndindex(*posterior.shape):
+        g, r = naive.mp_svgd_forces(
+            posterior.prior, x.astype(float), scores, site, kernel,
+            _bandwidths(h, posterior, single_kernel), single_kernel,
+        )  # fmt: skip
+        assert np.allclose(gradients[(slice(None), *site)], g, rtol=1e-4, atol=1e-4 * scale)
+        assert np.allclose(repulsions[(slice(None), *site)], r, rtol=1e-4, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_bandwidths_are_medians(posterior, single_kernel):
+    x = _particles(posterior)
+    forces = LocalForces(posterior, single_kernel=single_kernel, kernel="rbf", bandwidth=0.25)
+    h_of = _bandwidths(forces.refresh_bandwidths(x.reshape(len(x), -1)), posterior, single_kernel)
+    for site in np.ndindex(*posterior.shape):
+        for sites in naive.factors_at(posterior.prior, posterior.shape, site, single_kernel):
+            squares = sorted(
+                sum((x[(i, *s)] - x[(j, *s)]) ** 2 for s in sites)
+                for shift in range(1, 4)
+                for i in range(6)
+                for j in [(i + shift) % 6]
+            )
+            middle = len(squares) // 2
+            assert 0.99 * squares[middle - 1] <= h_of(sites) / 0.25 <= 1.01 * squares[middle]
+
+
+def test_global_forces(posterior, kernel):
+    x = _particles(posterior, 7).reshape(7, -1)
+    scores = np.random.default_rng(2).normal(size=x.shape).astype(np.float32)
+    gradients, repulsions = global_forces(x, scores, kernel=kernel, bandwidth=0.7)
+    g, r = naive.svgd_forces(x.astype(float), scores.astype(float), kernel, 0.7)
+    assert np.allclose(gradients, g, rtol=1e-4, atol=1e-5)
+    assert np.allclose(repulsions, r, rtol=1e-4, atol=1e-5 * np.abs(r).max())
+
+
+def test_repulsion_sums_to_zero(posterior):
+    """k is symmetric, so every push has its equal and opposite."""
+    x = _particles(posterior, 9).reshape(9, -1)
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=1.0)
+    forces.refresh_bandwidths(x)
+    _, repulsions = forces.measure(x)
+    assert np.abs(repulsions.sum(axis=0)).max() < 1e-5
+
+
+def test_one_particle_follows_the_score(posterior):
+    """M = 1: SVGD and MP-SVGD are gradient ascent (paper, end of section 2)."""
+    x = _particles(posterior, 1)
+    score = posterior.score(x)[0].ravel()
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=1.0)
+    flat = x.reshape(1, -1)
+    forces.refresh_bandwidths(flat)
+    gradients, repulsions = forces.measure(flat)
+    assert np.allclose(gradients[0], score, rtol=1e-4, atol=1e-5)
+    assert not repulsions.any()
+    gradients, repulsions = global_forces(flat, score[None])
+    assert np.allclose(gradients[0], score)
+    assert not repulsions.any()
+
+
+def test_a_sweep_moves_along_phi(posterior):
+    x = _particles(posterior).reshape(6, -1)
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.5)
+    forces.refresh_bandwidths(x)
+    gradients, repulsions = forces.measure(x)
+    colour = posterior.prior.colouring(posterior.shape).ravel() == 0  # the first colour sees the others unmoved
+    phi = (gradients + repulsions)[:, colour]
+    moved = x.copy()
+    forces.sweep(moved, 3.0, np.zeros(posterior.size, np.float32))
+    expected = 3.0 * phi / np.sqrt((phi**2).mean(axis=0))
+    assert np.allclose((moved - x)[:, colour], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_diagnostics_are_norms(posterior):
+    x = _particles(posterior, 5)
+    scores = posterior.score(x).reshape(5, -1)
+    g, r = naive.svgd_forces(x.reshape(5, -1).astype(float), scores.astype(float), "rbf", 1.0)
+    measured = diagnose(posterior, x, "svgd")
+    assert measured.pamrf[0] == pytest.approx(np.abs(r).max(axis=1).mean(), rel=1e-3)
+    assert measured.pamrf[1] == pytest.approx(np.linalg.norm(r, axis=1).mean(), rel=1e-3)
+    assert measured.paksg[0] == pytest.approx(np.abs(g).max(axis=1).mean(), rel=1e-3)
+    with pytest.raises(ValueError, match="method must be"):
+        diagnose(posterior, x, "gibbs")
+    with pytest.raises(ValueError, match="padded field"):
+        diagnose(posterior, x[:, 1:], "svgd")

@@ -93,18 +93,20 @@ class Posterior:
             total = total - expert.log_density(response).sum(axis=(-2, -1))
         return total
 
-    def score(self, particles: np.ndarray) -> np.ndarray:
+    def score(self, particles: np.ndarray, tables: np.ndarray | None = None) -> np.ndarray:
         """d/dx log p(x | y) of each particle, float32, shape (M, height, width), by table lookup.
 
         Its entry at a site is also the score of that site's conditional given its Markov blanket.
+        `tables` replaces the experts' score tables.
         """
+        tables = self.tables if tables is None else tables
         particles = np.asarray(particles, dtype=np.float32)
         out = np.empty_like(particles)
 
         def one(index: int) -> None:
             x = particles[index].ravel()
             values = self.stencil.responses(x)
-            _expert_scores(self.tables, values)
+            _expert_scores(tables, values)
             pull = (self.noisy - particles[index]) * self.noise_precision - self.prior.epsilon * particles[index]
             out[index] = self.stencil.adjoint(values, pull.astype(np.float32).ravel()).reshape(self.shape)
 

@@ -8,8 +8,9 @@ from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.map import Map
 from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
+from denoiser.samplers.svgd import SVGD
 
-METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (MPSVGD, MPSVGDSingle, Gibbs, Map)}
+METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (MPSVGD, MPSVGDSingle, SVGD, Gibbs, Map)}
 
 DEFAULT_METHOD = MPSVGD.name
 

@@ -21,11 +21,10 @@ from denoiser.samplers.base import Estimate, Sampler, option
 @kernel()
 def _expected_precisions(tables, responses, width, extents, out):  # type: ignore[no-untyped-def]
     """out[f, clique] = E[precision * s_z | response]; 0 where there is no clique."""
-    out[:] = 0
     for f in range(len(extents)):
-        for row in range(extents[f, 0]):
-            for i in range(row * width, row * width + extents[f, 1]):
-                out[f, i] = table_precision(tables[f], np.float32(responses[f, i]))
+        for i in range(responses.shape[1]):
+            there = i < extents[f, 0] * width and i % width < extents[f, 1]
+            out[f, i] = table_precision(tables[f], np.float32(responses[f, i])) if there else 0
 
 
 def reweighted_means(

@@ -5,15 +5,16 @@ once. The forces are in `stein.py`; here is how to get to phi = 0 fast.
 
 The sharpest component of the expert has a standard deviation of 0.2 grey levels: neighbouring pixels that it holds
 together block each other's way. So the default optimiser is a continuation: most sweeps use an expert without
-components sharper than the noise allows to matter, the last ones raise that cap to the true expert (`_cap`). The
+components sharper than the noise allows to matter, the last ones raise that cap to the true expert (`schedule`). The
 start is drawn from a Gaussian approximation of the posterior. benchmarks/README.md has what else was tried.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,10 +25,10 @@ from denoiser.samplers.gibbs import Chain
 from denoiser.samplers.map import reweighted_means
 from denoiser.samplers.stein import KERNELS, LocalForces
 
-CAP = 10.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
-FIRST_STAGE = 0.625  # share of the iterations that use the capped expert
+CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
+FIRST_STAGE = 0.5  # share of the iterations that use the capped expert
 RAMP = 0.7  # share of the second stage in which the cap rises to the true expert
-FINE_STEP = 0.02  # first step of the second stage, in units of sigma
+FINE_STEP = 0.03  # first step of the second stage, in units of sigma
 _STRIP = 4096  # pixels whose moments are one task
 
 
@@ -123,37 +124,46 @@ class MPSVGD(Sampler):
         forces = LocalForces(posterior, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
         power = np.zeros(posterior.size, np.float32)
         mean = x.mean(axis=0, dtype=np.float64)
-        for sweep in range(self.iterations):
+        for sweep, move in enumerate(schedule(self.optimiser, self.iterations, posterior)):
             if sweep % self.refresh == 0:
                 forces.refresh_bandwidths(x)
-            size, cap = self._schedule(sweep, posterior)
-            if self.optimiser == "continuation" and sweep == self._first_stage:
+            if move.fresh:
                 power[:] = 0
-            exact = cap >= posterior.sharpest
-            forces.sweep(x, self.step * size, power, None if exact else posterior.capped_tables(cap))
+            forces.sweep(x, self.step * move.step, power, move.tables)
             latest = estimate(x, posterior, mean)
             mean = latest.mean
             yield latest
-            if exact and latest.figures["change"] < self.tolerance:
+            if move.tables is None and latest.figures["change"] < self.tolerance:
                 return
 
-    @property
-    def _first_stage(self) -> int:
-        return round(FIRST_STAGE * self.iterations)
 
-    def _schedule(self, sweep: int, posterior: Posterior) -> tuple[float, float]:
-        """Step in grey levels, and cap on the precision of the expert's components, of a sweep."""
-        sigma, sharpest, soft = posterior.sigma, posterior.sharpest, CAP * posterior.noise_precision
-        if self.optimiser == "adagrad":
-            return 0.6 * sigma, sharpest
-        first, second = self._first_stage, self.iterations - self._first_stage
-        if sweep < first:
-            # the mean has to travel about sigma; sqrt because wide posteriors take relatively smaller steps
-            return 10 * np.sqrt(sigma / 10) * _cosine(sweep / first), soft
-        later = sweep - first
-        risen = min(1.0, (later + 1) / max(round(RAMP * second), 1))
-        cap = soft * (sharpest / soft) ** risen if sharpest > soft else sharpest
-        return FINE_STEP * sigma * _cosine(later / second), cap if risen < 1 else sharpest
+class Move(NamedTuple):
+    """One sweep of a schedule."""
+
+    step: float  # in grey levels, before AdaGrad divides it
+    tables: np.ndarray | None  # score tables of the capped experts; None for the true ones
+    fresh: bool  # AdaGrad forgets what it has gathered
+
+
+def schedule(optimiser: str, iterations: int, posterior: Posterior) -> Iterator[Move]:
+    """The sweeps of an optimiser, one after the other."""
+    sigma, sharpest, soft = posterior.sigma, posterior.sharpest, CAP * posterior.noise_precision
+    if optimiser == "adagrad":
+        for sweep in range(iterations):
+            yield Move(0.6 * sigma, None, sweep == 0)
+        return
+    soft_tables = posterior.capped_tables(soft) if soft < sharpest else None
+    first = round(FIRST_STAGE * iterations)
+    second = iterations - first
+    for sweep in range(first):
+        # particles travel about sigma at sigma 10, relatively less when the noise is stronger
+        yield Move(10 * math.sqrt(sigma / 10) * _cosine(sweep / first), soft_tables, sweep == 0)
+    for sweep in range(second):
+        risen = (sweep + 1) / max(round(RAMP * second), 1)
+        tables = None
+        if risen < 1 and soft_tables is not None:
+            tables = posterior.capped_tables(soft * (sharpest / soft) ** risen)
+        yield Move(FINE_STEP * sigma * _cosine(sweep / second), tables, sweep == 0)
 
 
 def _cosine(share: float) -> float:

@@ -1,0 +1,140 @@
+"""What Pillow does for us: JPEG, WebP, BMP, PNG of up to 8 bits, and the TIFF compressions that need libtiff."""
+
+from __future__ import annotations
+
+import io
+import struct
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageFile
+
+from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
+
+_LOCK = threading.Lock()
+_SAMPLES = {"L": "L", "LA": "LA", "1": "L", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "YCbCr": "RGB"}
+_MAX_SCANS = 100  # a progressive JPEG has about ten; thousands of empty ones are an attack
+_JPEG_QUALITY = 95
+
+
+@contextmanager
+def _opened(data: bytes, codec: str, max_pixels: int) -> Iterator[ImageFile.ImageFile]:
+    """Open `data` as this one format. Pillow's warnings stay inside, and our limit replaces its global one.
+
+    Filters for warnings and Pillow's limit belong to the whole process, hence the lock.
+    """
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        try:
+            with Image.open(io.BytesIO(data), formats=(codec,)) as picture:
+                check_size(*picture.size, max_pixels)
+                yield picture
+        finally:
+            Image.MAX_IMAGE_PIXELS = limit
+
+
+def _samples(picture: ImageFile.ImageFile) -> np.ndarray:
+    """(height, width, samples), 8 bits each."""
+    if picture.mode == "CMYK":
+        raise ValueError("CMYK colours, made for printing; convert it to RGB with its colour profile first")
+    if picture.mode in ("P", "PA"):
+        clear = picture.mode == "PA" or "transparency" in picture.info
+        return np.array(picture.convert("RGBA" if clear else "RGB"))
+    if picture.mode not in _SAMPLES:
+        raise ValueError(f"pixels of the kind {picture.mode} are not supported; convert to grey or RGB")
+    values = np.array(picture.convert(_SAMPLES[picture.mode]))
+    return values.reshape(*values.shape[:2], -1)
+
+
+def samples(data: bytes, codec: str, max_pixels: int) -> np.ndarray:
+    """Only the pixels, (height, width, samples), 8 bits each."""
+    with _opened(data, codec, max_pixels) as picture:
+        return _samples(picture)
+
+
+def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
+    """A JPEG, WebP or BMP file."""
+    if codec == "JPEG" and data.count(b"\xff\xda") > _MAX_SCANS:
+        raise ValueError(f"a JPEG of more than {_MAX_SCANS} scans; save it again as a plain one")
+    if codec == "BMP" and len(data) >= 34 and data[14] >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
+        raise ValueError("a run-length encoded BMP; save it uncompressed, or as a PNG")
+    with _opened(data, codec, max_pixels) as picture:
+        frames = getattr(picture, "n_frames", 1)
+        if frames > 1 and codec != "JPEG":
+            raise ValueError(f"an animation of {frames} pictures; only single pictures can be denoised")
+        # Phones hide depth or brightness maps behind the photograph; the photograph is the first.
+        notes = (f"only the first of its {frames} pictures is read",) if frames > 1 else ()
+        mode, info = picture.mode, picture.info
+        tables = getattr(picture, "quantization", None) or {}
+        pixels, alpha = split_alpha(_samples(picture))
+        dpi = info.get("dpi")
+        return Picture(
+            pixels,
+            alpha,
+            format=codec,
+            mode={"1": "1-bit", "P": "palette"}.get(mode, ""),
+            exif=_bytes(info.get("exif")).removeprefix(b"Exif\0\0"),
+            icc=_bytes(info.get("icc_profile")),
+            xmp=_bytes(info.get("xmp")),
+            comment=_bytes(info.get("comment")),
+            dpi=(float(dpi[0]), float(dpi[1])) if dpi and min(dpi) > 0 else None,
+            tables=tuple(tuple(tables[key]) for key in sorted(tables)) if codec == "JPEG" else (),
+            notes=notes,
+        )
+
+
+def _bytes(value: object) -> bytes:
+    return value if isinstance(value, bytes) else b""
+
+
+def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Picture) -> bytes:
+    """JPEG, WebP or BMP of 8-bit pixels with the metadata of `like`."""
+    values = join_alpha(pixels, alpha)
+    if codec == "BMP" and alpha is not None:
+        return _alpha_bmp(values, like)
+    if codec == "WEBP" and values.shape[2] < 3:  # WebP has no grey
+        values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
+    options: dict[str, Any] = {}
+    if codec in ("JPEG", "WEBP"):
+        options = {"exif": b"Exif\0\0" + like.exif if like.exif else b"", "icc_profile": like.icc or None}
+        if like.xmp:
+            options["xmp"] = like.xmp
+    if codec == "JPEG":
+        options |= {"subsampling": 0, "comment": like.comment, **_tables(like)}
+    if codec == "WEBP":
+        options |= {"lossless": True, "exact": True, "quality": 70, "method": 4}
+    if like.dpi and codec in ("JPEG", "BMP"):
+        options["dpi"] = like.dpi
+    out = io.BytesIO()
+    Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values).save(out, codec, **options)
+    return out.getvalue()
+
+
+def _tables(like: Picture) -> dict[str, Any]:
+    """Quality 95, or finer where the original was finer: every quantisation step is the smaller of the two."""
+    if not like.tables:
+        return {"quality": _JPEG_QUALITY}
+    small = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(small, "JPEG", quality=_JPEG_QUALITY)
+    with Image.open(small) as picture:
+        ours = [picture.quantization[0], picture.quantization[1]]  # type: ignore[attr-defined]
+    theirs = [like.tables[0], like.tables[min(1, len(like.tables) - 1)]]
+    return {"qtables": [[min(pair) for pair in zip(*both, strict=True)] for both in zip(ours, theirs, strict=True)]}
+
+
+def _alpha_bmp(values: np.ndarray, like: Picture) -> bytes:
+    """A BMP with alpha, which Pillow can read but not write: 32 bits, masks in a version 4 header."""
+    height, width = values.shape[:2]
+    if values.shape[2] == 2:
+        values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
+    body = values[::-1, :, [2, 1, 0, 3]].tobytes()
+    across, down = (round(dpi / 0.0254) for dpi in like.dpi or (0, 0))
+    masks = struct.pack("<4I", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
+    info = struct.pack("<IiiHHIIiiII", 108, width, height, 1, 32, 3, len(body), across, down, 0, 0)
+    tail = masks + b"BGRs" + bytes(48)  # sRGB
+    return struct.pack("<2sIHHI", b"BM", 122 + len(body), 0, 0, 122) + info + tail + body

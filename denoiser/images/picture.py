@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from denoiser.images import exif
+from denoiser.images.exif import Value
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Picture:
     comment: bytes = b""  # JPEG's
     dpi: tuple[float, float] | None = None
     chunks: tuple[tuple[bytes, bytes], ...] = ()  # PNG: the chunks to write again as they are
-    tags: Mapping[int, exif.Value] = field(default_factory=dict)  # TIFF: the tags to write again as they are
+    tags: Mapping[int, Value] = field(default_factory=dict)  # TIFF: the tags to write again as they are
     byte_order: str = "<"  # of `tags`
     compressed: bool = True  # TIFF: False when the file was not
     premultiplied: bool = False  # TIFF: colour already multiplied by alpha

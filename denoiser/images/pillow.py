@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
 
@@ -25,17 +26,39 @@ _JPEG_QUALITY = 95
 def _opened(data: bytes, codec: str, max_pixels: int) -> Iterator[ImageFile.ImageFile]:
     """Open `data` as this one format. Pillow's warnings stay inside, and our limit replaces its global one.
 
-    Filters for warnings and Pillow's limit belong to the whole process, hence the lock.
+    Filters for warnings, Pillow's limit and stderr belong to the whole process, hence the lock.
     """
-    with _LOCK, warnings.catch_warnings():
+    with _LOCK, warnings.catch_warnings(), _silent_libtiff() if codec == "TIFF" else nullcontext():
         warnings.simplefilter("ignore")
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
             with Image.open(io.BytesIO(data), formats=(codec,)) as picture:
                 check_size(*picture.size, max_pixels)
                 yield picture
+        except UnidentifiedImageError:
+            raise ValueError(f"damaged: it begins like a {codec} file but is none") from None
+        except (OSError, SyntaxError, struct.error) as error:
+            raise ValueError(f"damaged: {error}") from None
         finally:
             Image.MAX_IMAGE_PIXELS = limit
+
+
+@contextmanager
+def _silent_libtiff() -> Iterator[None]:
+    """libtiff reports damage straight to the terminal; the user gets our one line instead."""
+    try:
+        terminal = os.dup(2)
+    except OSError:  # closed: nothing to silence
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(nowhere)
+        os.close(terminal)
 
 
 def _samples(picture: ImageFile.ImageFile) -> np.ndarray:
@@ -64,6 +87,9 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
     if codec == "BMP" and len(data) >= 34 and data[14] >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
         raise ValueError("a run-length encoded BMP; save it uncompressed, or as a PNG")
     with _opened(data, codec, max_pixels) as picture:
+        blocks = (picture.width // 8) * (picture.height // 8)
+        if codec == "JPEG" and blocks > 8 * len(data):  # a block of 8 x 8 pixels takes a bit at least
+            raise ValueError("damaged: the file is too short for the picture it claims to hold")
         frames = getattr(picture, "n_frames", 1)
         if frames > 1 and codec != "JPEG":
             raise ValueError(f"an animation of {frames} pictures; only single pictures can be denoised")

@@ -427,6 +427,12 @@ def test_bombs_are_refused_before_memory_is_taken():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize("name", ["short.png", "short16.png", "tall.jpg"])
+def test_too_short_for_the_size_it_claims(name):
+    with pytest.raises(ValueError, match="too short"):
+        read(made.NASTY[name])
+
+
 def test_a_strip_that_unpacks_to_more_is_cut_off():
     bomb = made._tiff_bomb(14, 14, made._ZEROS)
     assert read(bomb).pixels.shape == (14, 14)

@@ -223,9 +223,12 @@ REFUSED = {
 }
 
 
-def _ihdr(width, height, depth=8, colour=2):
+_LITTLE = zlib.compress(bytes(99))
+
+
+def _ihdr(width, height, depth=8, colour=2, packed=_LITTLE):
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(99))) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
 def _tiff_bomb(width, height, body, **tags):
@@ -263,5 +266,9 @@ NASTY = {
     "huge.jpg": _patched(saved(RGB, "JPEG"), saved(RGB, "JPEG").index(b"\xff\xc0") + 5, ">HH", 65535, 65535),
     "tall.jpg": _patched(saved(RGB, "JPEG"), saved(RGB, "JPEG").index(b"\xff\xc0") + 5, ">HH", 14000, 14000),
     "scans.jpg": saved(RGB, "JPEG") + b"\xff\xda" * 1000,
+    "canvas.webp": _patched(saved(RGBA, "WEBP", icc_profile=ICC), 24, "<HBHB", 16382, 0, 16382, 0),
+    "thin.tif": _tiff_bomb(1, 199_000_000, bytes(99), t278=1),
+    "thin16.png": _ihdr(1, 110_000, 16, 0, packed=zlib.compress(bytes(330_000))),
+    "words.pgm": b"P2 2 2 255\n1 -2 3 4",
     "loop.tif": struct.pack("<2sHI", b"II", 42, 8) + struct.pack("<HHHIII", 1, 34665, 4, 1, 8, 8),
 }

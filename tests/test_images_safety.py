@@ -6,6 +6,7 @@ import random
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zlib
@@ -283,16 +284,37 @@ def test_targets_that_cannot_be_written(tmp_path, kind):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_read_only(tmp_path):
-    (tmp_path / "x.png").write_bytes(b"the old file")
-    (tmp_path / "x.png").chmod(0o444)
-    with pytest.raises(OSError, match="read-only"):
-        images.write_png(tmp_path / "x.png", np.zeros((9, 9)))
-    tmp_path.chmod(0o555)
-    with pytest.raises(OSError, match="Permission denied"):
-        images.write_png(tmp_path / "y.png", np.zeros((9, 9)))
-    tmp_path.chmod(0o755)
+READ_ONLY = """
+import os, runpy, sys
+write, folder = runpy.run_path(sys.argv[1])["write_bytes"], sys.argv[2]
+if os.geteuid() == 0:  # whom nothing is read-only for
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+for name in ("shut/new.png", "open/old.png"):
+    try:
+        write(f"{folder}/{name}", b"new")
+    except OSError as error:
+        print(str(error).removeprefix(folder))
+"""
+
+
+def test_read_only():
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
+        for name, mode in (("shut", 0o555), ("open", 0o777)):
+            os.mkdir(f"{folder}/{name}")
+            os.chmod(f"{folder}/{name}", mode)
+        with open(f"{folder}/open/old.png", "wb") as file:
+            file.write(b"the old file")
+        os.chmod(f"{folder}/open/old.png", 0o444)
+        os.chmod(folder, 0o755)
+        command = [sys.executable, "-c", READ_ONLY, images.files.__file__, folder]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.stdout.splitlines() == [
+            "/shut/new.png: cannot be written: Permission denied",
+            "/open/old.png: cannot be written: it is read-only",
+        ], done.stderr
+        assert os.listdir(f"{folder}/open") == ["old.png"]
 
 
 def test_same_file(tmp_path):

@@ -51,6 +51,7 @@ SUFFIXES = {
 }
 _MAX_SIDE = {"JPEG": 65500, "WEBP": 16383}
 _DEEP = {"PNG": "u", "PNM": "u", "TIFF": "uf"}  # formats of more than 8 bits a sample, and the kinds they hold
+_ROWS = 256
 _JPEG_BLOCK = 65533 - 6  # bytes of EXIF that fit
 
 
@@ -147,7 +148,7 @@ def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> N
         values = np.asarray(pixels, dtype)
     else:
         full = white if codec == "PNM" else float(np.iinfo(dtype).max)
-        values = _whole(pixels if full == white else np.asarray(pixels) * (full / white), full, dtype)
+        values = _whole(pixels, full, dtype, full / white)
     if codec == "PNG":
         data = png.encode(values, like.alpha, like)
     elif codec == "TIFF":
@@ -159,12 +160,15 @@ def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> N
     files.write_bytes(target, data)
 
 
-def _whole(values: np.ndarray, white: float, dtype: np.dtype) -> np.ndarray:
-    """Rounded and clipped to 0 .. white."""
-    values = np.asarray(values)
-    if not np.isfinite(values).all():
-        raise ValueError("pixels must be finite numbers to be written")
-    return np.clip(np.rint(values), 0, white).astype(dtype)
+def _whole(values: np.ndarray, white: float, dtype: np.dtype, scale: float = 1.0) -> np.ndarray:
+    """Scaled, rounded and clipped to 0 .. white; some rows at a time, because real numbers take much memory."""
+    out = np.empty(np.shape(values), dtype)
+    for y in range(0, len(out), _ROWS):
+        rows = np.asarray(values[y : y + _ROWS], np.float64) * scale
+        if not np.isfinite(rows).all():
+            raise ValueError("pixels must be finite numbers to be written")
+        out[y : y + _ROWS] = np.clip(np.rint(rows), 0, white)
+    return out
 
 
 def write_png(target: str | Path | BinaryIO, image: np.ndarray) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 ORIENTATION = 274
 EXIF, GPS, INTEROP = 34665, 34853, 40965  # tags whose value is a directory of its own
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_MAX_NUMBERS = 1 << 18  # of one tag; a TIFF of more strips than this is an attack
 _WHOLE = {1: "B", 3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}
 
 
@@ -26,7 +27,7 @@ class Entry(NamedTuple):
     def numbers(self, order: str) -> tuple[int, ...]:
         """The value as whole numbers, empty if it is something else."""
         code = _WHOLE.get(self.kind)
-        return struct.unpack(f"{order}{self.number}{code}", self.raw) if code else ()
+        return struct.unpack(f"{order}{self.number}{code}", self.raw) if code and self.number <= _MAX_NUMBERS else ()
 
 
 Value: TypeAlias = "Entry | Directory"
@@ -146,7 +147,7 @@ def orientation(block: bytes) -> int:
     tags, order = read_block(block)
     entry = tags.get(ORIENTATION)
     numbers = entry.numbers(order) if isinstance(entry, Entry) else ()
-    return numbers[0] if numbers and 1 <= numbers[0] <= 8 else 1
+    return numbers[0] if len(numbers) == 1 and 1 <= numbers[0] <= 8 else 1
 
 
 def reset_orientation(block: bytes) -> bytes:
@@ -158,9 +159,8 @@ def reset_orientation(block: bytes) -> bytes:
     (count,) = struct.unpack_from(f"{order}H", block, offset)
     for place in range(offset + 2, offset + 2 + 12 * count, 12):
         tag, kind = struct.unpack_from(f"{order}HH", block, place)
-        if tag == ORIENTATION:
-            code = _WHOLE[kind]
-            struct.pack_into(f"{order}{code}", patched, place + 8, 1)
+        if tag == ORIENTATION and kind in (1, 3, 4):
+            struct.pack_into(f"{order}{_WHOLE[kind]}", patched, place + 8, 1)
     return bytes(patched)
 
 

@@ -133,7 +133,7 @@ def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Pictu
     if codec == "JPEG":
         options |= {"subsampling": 0, "comment": like.comment, **_tables(like)}
     if codec == "WEBP":
-        options |= {"lossless": True, "exact": True, "quality": 70, "method": 4}
+        options |= {"lossless": True, "exact": True, "quality": 40, "method": 2}
     if like.dpi and codec in ("JPEG", "BMP"):
         options["dpi"] = like.dpi
     out = io.BytesIO()

@@ -23,7 +23,8 @@ _MAX_PROFILE = 1 << 24
 _DEFLATE_RATIO = 1032  # the most that deflate can shrink anything
 # Kept as they are, together with whatever says of itself that it is safe to copy (a lower-case last letter).
 _KEPT = (b"cHRM", b"gAMA", b"iCCP", b"sRGB", b"cICP", b"mDCV", b"cLLI", b"tIME", b"eXIf")
-_BEFORE_PIXELS = 65536  # rows are filtered in blocks of about this many pixels
+_MAX_SIDES = 100_000  # width and height together, of 16 bits: a pixel needs the one before it, which takes time
+_BLOCK = 65536  # rows are filtered in blocks of about this many pixels
 
 
 def decode(data: bytes, max_pixels: int) -> Picture:
@@ -43,6 +44,8 @@ def decode(data: bytes, max_pixels: int) -> Picture:
     found = dict(reversed(parts))  # of several, the first
     key = found.get(b"tRNS", b"")
     if depth == 16:
+        if width + height > _MAX_SIDES:
+            raise ValueError(f"a 16-bit PNG of {width} x {height} pixels is too long and thin; use a TIFF")
         samples = _decode16(stream, width, height, _SAMPLES[colour], interlaced)
     else:
         critical = (b"IHDR", b"PLTE", b"tRNS") if colour == 3 else (b"IHDR",)
@@ -192,7 +195,7 @@ def encode(pixels: np.ndarray, alpha: np.ndarray | None, like: Picture | None = 
     head = struct.pack(">IIBBBBB", width, height, depth, {1: 0, 2: 4, 3: 2, 4: 6}[count], 0, 0, 0)
     rows = samples.astype(">u2" if depth == 16 else np.uint8).view(np.uint8).reshape(height, -1)
     packer = zlib.compressobj(6)
-    step = max(1, _BEFORE_PIXELS // width)
+    step = max(1, _BLOCK // width)
     body = [packer.compress(_filter(rows, y, y + step, count * depth // 8)) for y in range(0, height, step)]
     stream = b"".join([*body, packer.flush()])
     kept = [] if like is None else list(like.chunks) if like.format == "PNG" else _metadata(like)

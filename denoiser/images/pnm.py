@@ -61,10 +61,17 @@ def _text(body: bytes, count: int, digits: bool) -> np.ndarray:
     if len(body) < count:  # before anything is unpacked
         raise ValueError("damaged: the PNM ends too early")
     body = re.sub(rb"#[^\n\r]*", b"", body)
-    words = re.findall(rb"[01]", body) if digits else body.split(None, count)[:count]
-    if len(words) < count or max(map(len, words)) > 9:
+    if digits:
+        letters = np.frombuffer(body, np.uint8)
+        values = letters[(letters == ord("0")) | (letters == ord("1"))][:count] - ord("0")
+    else:
+        words = body.split(None, count)[:count]
+        if not all(word.isdigit() and len(word) < 10 for word in words):
+            raise ValueError("damaged: the PNM holds something that is no number")
+        values = np.array(words, object).astype(np.int64)
+    if len(values) < count:
         raise ValueError("damaged: the PNM ends too early")
-    return np.array(words[:count]).astype(np.int64)
+    return values
 
 
 def encode(pixels: np.ndarray, white: float) -> bytes:

@@ -31,6 +31,7 @@ _BULKY = {XMP, ICC, 33723, 34377, 37724, 50839}  # too long for the EXIF of othe
 _NONE, _LZW, _DEFLATE, _OLD_DEFLATE, _PACKBITS = 1, 5, 8, 32946, 32773
 _WHOLE_BY_PILLOW = {2: "fax", 3: "fax", 4: "fax", 7: "JPEG"}
 _STRIP_BYTES = 1 << 18
+_MAX_PARTS = 1 << 16  # strips or tiles
 
 
 class _Page:
@@ -114,11 +115,13 @@ def _samples(page: _Page, data: bytes, width: int, height: int, samples: int) ->
     counts = page.numbers(TILE_COUNTS if tiled else STRIP_COUNTS)
     if not 0 < across < width + 65536 or not 0 < down < height + 65536:
         raise ValueError("damaged: strips or tiles of an impossible size")
+    if planes * -(-height // down) * -(-width // across) > min(len(offsets), _MAX_PARTS):
+        raise ValueError("damaged: parts of the TIFF are missing")
     places = [(p, y, x) for p in range(planes) for y in range(0, height, down) for x in range(0, width, across)]
     compression = page.number(COMPRESSION, 1)
     if not counts and compression == _NONE and len(offsets) == 1:
         counts = (len(data) - offsets[0],)
-    if len(offsets) < len(places) or len(counts) < len(places):
+    if len(counts) < len(places):
         raise ValueError("damaged: parts of the TIFF are missing")
     if compression == _NONE and len(data) * 8 < width * height * samples * bits:
         raise ValueError("damaged: the TIFF ends too early")

@@ -265,8 +265,28 @@ def test_xmp_is_turned_with_the_picture():
 
 
 def test_jpeg_comment_and_resolution_are_kept():
-    picture = again(read(made.LOSSY["jpeg-metadata"]))
-    assert (picture.comment, picture.dpi) == (b"hello", (300, 300))
+    iptc = (b"\xed", b"Photoshop 3.0\x008BIM a caption")
+    picture = read(made.LOSSY["jpeg-metadata"])
+    picture = replace(picture, chunks=(*picture.chunks, iptc))
+    for _ in range(2):
+        picture = again(picture)
+        assert (b"\xfe", b"hello") in picture.chunks
+        assert iptc in picture.chunks
+        assert picture.dpi == (300, 300)
+        assert len(picture.chunks) == len(set(picture.chunks)) == 5  # JFIF, EXIF, the profile, and these two
+
+
+def test_long_exif_takes_several_segments():
+    picture = replace(read(made.LOSSY["jpeg-rgb"]), exif=made.exif(1, filler=bytes(100_000)))
+    assert again(picture).exif == picture.exif
+
+
+def test_what_another_format_cannot_keep():
+    jpeg, plain = read(made.LOSSY["jpeg-metadata"]), read(made.EVERY["png-rgb"])
+    remarks = "remarks that only JPEG can hold"
+    assert images.lost("x.jpg", jpeg) == images.lost("x.bmp", plain) == []
+    assert images.lost("x.png", jpeg) == [remarks]
+    assert images.lost("x.bmp", jpeg) == ["EXIF data", "the colour profile", remarks]
 
 
 def test_a_photograph_with_a_second_picture_behind_it():

@@ -28,6 +28,7 @@ __all__ = [
     "SUFFIXES",
     "Picture",
     "check_target",
+    "lost",
     "read",
     "same_file",
     "write",
@@ -52,6 +53,7 @@ SUFFIXES = {
 _MAX_SIDE = {"JPEG": 65500, "WEBP": 16383}
 _DEEP = {"PNG": "u", "PNM": "u", "TIFF": "uf"}  # formats of more than 8 bits a sample, and the kinds they hold
 _ROWS = 256
+_REMARKS = (b"tEXt", b"zTXt", b"iTXt", b"\xfe", b"\xed")  # of PNG and of JPEG
 _JPEG_BLOCK = 65533 - 6  # bytes of EXIF that fit
 
 
@@ -126,9 +128,25 @@ def check_target(target: str | Path | BinaryIO, like: Picture) -> str:
         raise ValueError(f"{name}: {suffix} does not fit; use {'.pgm' if like.pixels.ndim == 2 else '.ppm'}")
     if max(height, width) > _MAX_SIDE.get(codec, 2**31 - 1):
         raise ValueError(f"{name}: {codec} is limited to {_MAX_SIDE[codec]} pixels a side; use .png or .tif")
-    if codec == "JPEG" and max(len(like.exif), len(like.xmp)) > _JPEG_BLOCK:
+    if codec == "JPEG" != like.format and max(len(like.exif), len(like.xmp)) > _JPEG_BLOCK:
         raise ValueError(f"{name}: JPEG cannot hold such long EXIF or XMP data; use .png or .tif")
     return codec
+
+
+def lost(target: str | Path | BinaryIO, like: Picture) -> list[str]:
+    """What of the file read `target` cannot keep, in words for a warning; nothing as long as the format stays."""
+    codec = check_target(target, like)
+    if codec == like.format:
+        return list(like.notes)
+    bare = codec in ("BMP", "PNM")
+    remarks = (body for kind, body in like.chunks if kind in _REMARKS and body != png.XMP_MARK + like.xmp)
+    found = {
+        "EXIF data": like.exif and bare,
+        "the colour profile": like.icc and (bare or (codec == "WEBP" and like.icc[16:20] == b"GRAY")),
+        "XMP data": like.xmp and bare,
+        f"remarks that only {like.format} can hold": any(remarks),
+    }
+    return [*like.notes, *(name for name, missing in found.items() if missing)]
 
 
 def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> None:

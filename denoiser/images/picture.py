@@ -29,9 +29,8 @@ class Picture:
     exif: bytes = b""  # a TIFF-style block, without the "Exif" mark that JPEG puts before it
     icc: bytes = b""
     xmp: bytes = b""
-    comment: bytes = b""  # JPEG's
     dpi: tuple[float, float] | None = None
-    chunks: tuple[tuple[bytes, bytes], ...] = ()  # PNG: the chunks to write again as they are
+    chunks: tuple[tuple[bytes, bytes], ...] = ()  # PNG and JPEG: kind and body of those to write again as they are
     tags: Mapping[int, Value] = field(default_factory=dict)  # TIFF: the tags to write again as they are
     byte_order: str = "<"  # of `tags`
     compressed: bool = True  # TIFF: False when the file was not

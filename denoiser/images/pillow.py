@@ -20,6 +20,7 @@ _LOCK = threading.Lock()
 _SAMPLES = {"L": "L", "LA": "LA", "1": "L", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "YCbCr": "RGB"}
 _MAX_SCANS = 100  # a progressive JPEG has about ten; thousands of empty ones are an attack
 _JPEG_QUALITY = 95
+_EXIF, _EXIF_PART = b"Exif\0\0", 65533 - 6  # the mark of EXIF in a JPEG, and how much of it fits a segment
 
 
 @contextmanager
@@ -104,10 +105,10 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
             alpha,
             format=codec,
             mode={"1": "1-bit", "P": "palette"}.get(mode, ""),
-            exif=_bytes(info.get("exif")).removeprefix(b"Exif\0\0"),
+            exif=_bytes(info.get("exif")).removeprefix(_EXIF),
             icc=_bytes(info.get("icc_profile")),
             xmp=_bytes(info.get("xmp")),
-            comment=_bytes(info.get("comment")),
+            chunks=tuple(_segments(data)) if codec == "JPEG" else (),
             dpi=(float(dpi[0]), float(dpi[1])) if dpi and min(dpi) > 0 else None,
             tables=tuple(tuple(tables[key]) for key in sorted(tables)) if codec == "JPEG" else (),
             notes=notes,
@@ -127,18 +128,50 @@ def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Pictu
         values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
     options: dict[str, Any] = {}
     if codec in ("JPEG", "WEBP"):
-        options = {"exif": b"Exif\0\0" + like.exif if like.exif else b"", "icc_profile": like.icc or None}
+        options = {"exif": _EXIF + like.exif if like.exif else b"", "icc_profile": like.icc or None}
         if like.xmp:
             options["xmp"] = like.xmp
     if codec == "JPEG":
-        options |= {"subsampling": 0, "comment": like.comment, **_tables(like)}
+        options |= {"subsampling": 0, **_tables(like)}
     if codec == "WEBP":
         options |= {"lossless": True, "exact": True, "quality": 40, "method": 2}
+    if codec == "JPEG" and like.format == "JPEG":
+        options = {"subsampling": 0, **_tables(like)}  # the rest comes from its own segments
+    if codec == "WEBP" and like.icc[16:20] == b"GRAY":
+        options["icc_profile"] = None  # does not fit pixels that had to become RGB
     if like.dpi and codec in ("JPEG", "BMP"):
         options["dpi"] = like.dpi
     out = io.BytesIO()
     Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values).save(out, codec, **options)
-    return out.getvalue()
+    return _with_segments(out.getvalue(), like) if codec == "JPEG" and like.format == "JPEG" else out.getvalue()
+
+
+def _segments(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """What programs and cameras wrote into a JPEG beside the pixels (IPTC, XMP, profiles, remarks): marker, body."""
+    place = 2
+    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] not in (0xDA, 0xD9):
+        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
+        if marker == 0xFF:  # padding
+            place += 1
+            continue
+        body = data[place + 4 : place + 2 + length]
+        # not the index of further pictures, which are gone, nor Adobe's note on how colours were stored
+        if (0xE0 <= marker <= 0xED or marker in (0xEF, 0xFE)) and not body.startswith(b"MPF\0"):
+            yield bytes([marker]), body
+        place += 2 + max(length, 2)
+
+
+def _with_segments(jpeg: bytes, like: Picture) -> bytes:
+    """Put the segments of the original into a fresh JPEG, whose own first segment (JFIF) gives way to theirs."""
+    own = int.from_bytes(jpeg[4:6], "big")
+    theirs = [(kind, body) for kind, body in like.chunks if not body.startswith(_EXIF)]
+    if theirs and theirs[0][1].startswith(b"JFIF\0"):
+        first, theirs = theirs[:1], theirs[1:]
+    else:
+        first = [(b"\xe0", jpeg[6 : 4 + own])]
+    exif = [(b"\xe1", _EXIF + like.exif[at : at + _EXIF_PART]) for at in range(0, len(like.exif), _EXIF_PART)]
+    parts = (b"\xff" + kind + struct.pack(">H", len(body) + 2) + body for kind, body in [*first, *exif, *theirs])
+    return jpeg[:2] + b"".join(parts) + jpeg[4 + own :]
 
 
 def _tables(like: Picture) -> dict[str, Any]:

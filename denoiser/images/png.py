@@ -15,6 +15,7 @@ import numpy as np
 from denoiser.images import pillow
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
 
+XMP_MARK = b"XML:com.adobe.xmp\0\0\0\0\0"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
@@ -68,12 +69,9 @@ def decode(data: bytes, max_pixels: int) -> Picture:
         chunks=kept,
         exif=found.get(b"eXIf", b"").removeprefix(b"Exif\0\0"),
         icc=_profile(found.get(b"iCCP", b"")),
-        xmp=next((body[22:] for kind, body in kept if kind == b"iTXt" and body.startswith(_XMP)), b""),
+        xmp=next((body[22:] for kind, body in kept if kind == b"iTXt" and body.startswith(XMP_MARK)), b""),
         dpi=_dpi(found.get(b"pHYs", b"")),
     )
-
-
-_XMP = b"XML:com.adobe.xmp\0\0\0\0\0"
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -101,10 +99,12 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 def _profile(body: bytes) -> bytes:
     """The ICC profile of an iCCP chunk."""
     name, _, packed = body.partition(b"\0")
+    unpacker = zlib.decompressobj()
     try:
-        return zlib.decompressobj().decompress(packed[1:], _MAX_PROFILE) if name else b""
+        profile = unpacker.decompress(packed[1:], _MAX_PROFILE)
     except zlib.error:
         return b""
+    return profile if name and unpacker.eof else b""
 
 
 def _dpi(body: bytes) -> tuple[float, float] | None:
@@ -227,5 +227,5 @@ def _metadata(like: Picture) -> list[tuple[bytes, bytes]]:
     if like.exif:
         found.append((b"eXIf", like.exif))
     if like.xmp:
-        found.append((b"iTXt", _XMP + like.xmp))
+        found.append((b"iTXt", XMP_MARK + like.xmp))
     return found

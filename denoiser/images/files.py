@@ -59,8 +59,9 @@ def write_bytes(target: str | Path | BinaryIO, data: bytes) -> None:
     """Write to a stream, or replace a file: afterwards it holds all of `data`, or what it held before.
 
     The data go to a hidden file in the same folder, are flushed to the disk, and the hidden file takes the
-    name. A new file gets the permissions that any new file gets, an old one keeps its own. If the name is a
-    symbolic link, the file it points to is replaced and the link stays, as with any program that saves.
+    name. On Linux it has no name until then, so that even a killed process leaves nothing behind. A new file
+    gets the permissions that any new file gets, an old one keeps its own. If the name is a symbolic link, the
+    file it points to is replaced and the link stays, as with any program that saves.
     """
     if not isinstance(target, str | Path):
         target.write(data)
@@ -82,9 +83,8 @@ def _replace(path: Path, data: bytes) -> None:
         if not os.access(path, os.W_OK):
             raise ValueError("it is read-only")
     temporary = path.with_name(f".{secrets.token_hex(8)}.part")
-    handle = -1
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle, nameless = _new_file(temporary)
         with open(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -93,11 +93,21 @@ def _replace(path: Path, data: bytes) -> None:
                     os.fchown(handle, old.st_uid, old.st_gid)
                 os.fchmod(handle, stat.S_IMODE(old.st_mode))
             os.fsync(handle)
+            if nameless:  # src_dir_fd makes Python follow the link in /proc; nothing else reads it
+                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _new_file(path: Path) -> tuple[int, bool]:
+    """A new file to write to; without a name where the system can do that: such a file dies with its process."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o666), True
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), False
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:

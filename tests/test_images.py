@@ -258,6 +258,14 @@ def test_a_broken_remark_is_left_out_and_broken_pixels_are_an_error():
         read(bytes(data))
 
 
+def test_an_orientation_that_is_a_list_is_none():
+    block = bytearray(made.exif(6))
+    struct.pack_into("<I", block, 10 + 12 + 4, 2)
+    picture = read(made.saved(made.RGB, "PNG", exif=b"Exif\0\0" + bytes(block)))
+    assert same(picture.pixels, made.RGB)
+    assert picture.exif == bytes(block)
+
+
 def test_xmp_is_turned_with_the_picture():
     xmp = b'<x:xmpmeta tiff:Orientation="6"/>'
     picture = read(made.saved(made.RGB, "JPEG", exif=b"Exif\0\0" + made.exif(6), xmp=xmp))
@@ -421,7 +429,9 @@ def test_a_name_with_a_line_break_stays_in_one_line(tmp_path):
 
 
 NASTY = """
-import resource, sys, time
+import resource, signal, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a failure must not take the machine with it
+signal.alarm(20)
 sys.path.insert(0, sys.argv[1])
 import image_files as made, io
 from denoiser import images

@@ -93,10 +93,11 @@ class Window(QMainWindow):
     def open(self, path: str) -> None:
         """Show a picture and estimate its noise; a bad file is a message, not a crash."""
         try:
-            self.picture = images.read(path).astype(float)
-        except ValueError as error:
+            file = images.read(path)
+        except (ValueError, OSError) as error:
             QMessageBox.warning(self, "Cannot open", str(error))
             return
+        self.picture = file.pixels * (255 / file.white)
         self.cancel()
         self.result = None
         self.save_button.setEnabled(False)

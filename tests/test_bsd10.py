@@ -10,7 +10,7 @@ def _average(files, sigma, **arguments):
     """Mean PSNR over the images; the k-th file gets the noise of seed k, unclipped."""
     values = []
     for k, file in enumerate(files):
-        clean = images.read(file).astype(float)
+        clean = images.read(file).pixels.astype(float)
         result = denoise(add_noise(clean, sigma, seed=k), sigma, **arguments)
         values.append(psnr(clean, result.mean, data_range=255))
     print(f"sigma {sigma} {arguments}: {np.mean(values):.3f} dB")

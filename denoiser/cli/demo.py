@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write noisy, denoised and uncertainty pictures and print a table."""
-    clean = images.read(data_folder("sample_images") / f"{arguments.image}.png").astype(float)
+    clean = images.read(data_folder("sample_images") / f"{arguments.image}.png").pixels.astype(float)
     if arguments.crop:
         top, left = (max((side - arguments.crop) // 2, 0) for side in clean.shape[:2])
         clean = clean[top : top + arguments.crop, left : left + arguments.crop]

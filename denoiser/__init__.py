@@ -2,7 +2,7 @@
 
 >>> import denoiser
 >>> sorted(denoiser.METHODS)
-['gibbs', 'map']
+['gibbs', 'map', 'mp-svgd', 'mp-svgd-s', 'svgd']
 """
 
 from denoiser.jit import get_threads, set_threads

@@ -4,9 +4,12 @@ import naive
 import numpy as np
 import pytest
 
+from denoiser import load_prior
 from denoiser.posterior import Posterior
 from denoiser.samplers import make_sampler
 from denoiser.samplers.gibbs import Chain, _draw_precisions, rhat
+from denoiser.samplers.mp_svgd import start
+from denoiser.samplers.stein import LocalForces
 
 
 @pytest.fixture
@@ -69,8 +72,6 @@ def test_scales_are_drawn_from_their_conditional(prior):
 
 def test_a_sweep_leaves_the_exact_posterior_alone():
     """On a 2x1 pair of pixels: Gibbs moments against quadrature."""
-    from denoiser import load_prior
-
     posterior = Posterior(load_prior("pairwise"), np.array([[100.0], [112.0]]), 10.0, padding=0)
     grid = np.linspace(40, 170, 651)
     a, b = np.meshgrid(grid, grid, indexing="ij")
@@ -101,6 +102,83 @@ def test_map_is_a_stationary_point_and_never_rises(prior, picture):
 def test_a_constant_image_stays_constant(prior, method, tolerance):
     posterior = Posterior(prior, np.full((9, 11), 80.0), 10.0)
     assert np.abs(_last(make_sampler(method, {}), posterior).mean - 80).max() < tolerance
+
+
+@pytest.mark.parametrize("method", ["mp-svgd", "mp-svgd-s"])
+@pytest.mark.parametrize("kernel", ["rbf", "imq"])
+def test_mp_svgd_matches_the_closed_form(gaussian, method, kernel):
+    """Particles of a Gaussian posterior have its mean, and its spread but for what 50 particles lack."""
+    posterior, mean, covariance = gaussian
+    std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
+    options = {"iterations": 200, "kernel": kernel, "bandwidth": 0.5}
+    last = _last(make_sampler(method, options), posterior)
+    assert np.abs(last.mean - mean).max() < 0.15 * std.mean()
+    assert (last.std / std).mean() == pytest.approx(1, abs=0.12)
+
+
+def test_svgd_finds_the_mean_and_loses_the_spread(gaussian):
+    posterior, mean, covariance = gaussian
+    std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
+    last = _last(make_sampler("svgd", {"iterations": 300}), posterior)
+    assert np.abs(last.mean - mean).max() < 0.15 * std.mean()
+    assert (last.std / std).mean() < 0.8
+
+
+def test_mp_svgd_settles_at_its_fixed_point(picture):
+    """The last sweeps make phi of the true posterior smaller than the start has it (Algorithm 1: phi = 0)."""
+    posterior = Posterior(load_prior("pairwise"), picture + np.random.default_rng(0).normal(0, 10, picture.shape), 10.0)
+
+    def size(particles):
+        forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.25)
+        flat = particles.reshape(len(particles), -1)
+        forces.refresh_bandwidths(flat)
+        gradients, repulsions = forces.measure(flat)
+        return np.sqrt(np.mean((gradients + repulsions) ** 2))
+
+    first = start(posterior, np.random.default_rng(0), 30, "smooth").reshape(-1, *posterior.shape)
+    last = _last(make_sampler("mp-svgd", {"particles": 30}), posterior)
+    assert size(last.samples) < 0.4 * size(first)
+
+
+def test_mp_svgd_approaches_the_exact_mean(picture):
+    clean = picture
+    posterior = Posterior(load_prior("pairwise"), clean + np.random.default_rng(0).normal(0, 10, clean.shape), 10.0)
+    exact = _last(make_sampler("gibbs", {"samples": 2000}), posterior)
+    ours = _last(make_sampler("mp-svgd", {}), posterior)
+    baseline = _last(make_sampler("svgd", {}), posterior)
+
+    def distance(estimate):
+        return np.sqrt(np.mean((posterior.crop(estimate.mean) - posterior.crop(exact.mean)) ** 2))
+
+    assert distance(ours) < 0.2 * exact.std.mean()
+    assert distance(ours) < 0.6 * distance(baseline)
+    assert ours.std.mean() == pytest.approx(exact.std.mean(), rel=0.15)
+    assert baseline.std.mean() < 0.8 * exact.std.mean()
+
+
+def test_faithful_mode(picture):
+    """AdaGrad on the true posterior from y plus noise with h = med^2, as in the paper: slower, but it gets better."""
+    posterior = Posterior(load_prior("pairwise"), picture + np.random.default_rng(0).normal(0, 15, picture.shape), 15.0)
+    options = {"optimiser": "adagrad", "start": "noisy", "bandwidth": 1.0, "particles": 20, "iterations": 40}
+    errors = [
+        np.sqrt(np.mean((posterior.crop(e.mean) - picture) ** 2))
+        for e in make_sampler("mp-svgd", options).estimates(posterior, np.random.default_rng(0))
+    ]
+    assert errors[-1] < 0.8 * errors[0]
+
+
+def test_tolerance_stops_early(picture):
+    posterior = Posterior(load_prior("pairwise"), picture, 5.0)
+    for method in ("mp-svgd", "svgd"):
+        sampler = make_sampler(method, {"particles": 4, "iterations": 40, "tolerance": 1e9})
+        assert 20 <= len(list(sampler.estimates(posterior, np.random.default_rng(0)))) < 40  # not on the capped expert
+
+
+def test_odd_number_of_particles(picture):
+    posterior = Posterior(load_prior("pairwise"), picture, 5.0)
+    assert start(posterior, np.random.default_rng(0), 5, "smooth").shape == (5, posterior.size)
+    last = _last(make_sampler("mp-svgd", {"particles": 3, "iterations": 4}), posterior)
+    assert last.samples.shape == (3, *posterior.shape)
 
 
 def test_rhat():

@@ -7,7 +7,13 @@ import pytest
 
 from denoiser import METHODS, add_noise, denoise, iterate, psnr, set_threads
 
-QUICK = {"gibbs": {"samples": 40, "burn_in": 5}, "map": {}}
+QUICK = {
+    "mp-svgd": {"particles": 12, "iterations": 16},
+    "mp-svgd-s": {"particles": 12, "iterations": 16},
+    "svgd": {"particles": 12, "iterations": 16},
+    "gibbs": {"samples": 40, "burn_in": 5},
+    "map": {},
+}
 
 
 @pytest.fixture(params=METHODS)

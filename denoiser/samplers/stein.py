@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from denoiser.gsm import table_precision
-from denoiser.jit import LOG2E, exp2, kernel, parallel
+from denoiser.jit import LOG2E, exp2, kernel, parallel, rough_exp2
 from denoiser.posterior import Posterior
 
 KERNELS = ("rbf", "imq")
@@ -141,10 +141,10 @@ def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore
             for lane in range(LANES):
                 step = a[lane] - b[lane]
                 square = step * step
-                k0 = exp2(-rate0[lane] * (square + (a0[lane] - b0[lane]) * (a0[lane] - b0[lane])))
-                k1 = exp2(-rate1[lane] * (square + (a1[lane] - b1[lane]) * (a1[lane] - b1[lane])))
-                k2 = exp2(-rate2[lane] * (square + (a2[lane] - b2[lane]) * (a2[lane] - b2[lane])))
-                k3 = exp2(-rate3[lane] * (square + (a3[lane] - b3[lane]) * (a3[lane] - b3[lane])))
+                k0 = rough_exp2(-rate0[lane] * (square + (a0[lane] - b0[lane]) * (a0[lane] - b0[lane])))
+                k1 = rough_exp2(-rate1[lane] * (square + (a1[lane] - b1[lane]) * (a1[lane] - b1[lane])))
+                k2 = rough_exp2(-rate2[lane] * (square + (a2[lane] - b2[lane]) * (a2[lane] - b2[lane])))
+                k3 = rough_exp2(-rate3[lane] * (square + (a3[lane] - b3[lane]) * (a3[lane] - b3[lane])))
                 k = k0 + k1 + k2 + k3
                 push = (k0 * rate0[lane] + k1 * rate1[lane] + k2 * rate2[lane] + k3 * rate3[lane]) * step
                 gradient_a[lane] += k * score_b[lane]  # Eq. 9: smoothed gradient

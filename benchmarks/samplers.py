@@ -22,8 +22,9 @@ from denoiser.gsm import GSM
 from denoiser.images import read
 from denoiser.jit import get_threads, kernel, rough_exp2
 from denoiser.posterior import Posterior
-from denoiser.samplers import stein
-from denoiser.samplers.mp_svgd import start
+from denoiser.samplers import local_forces
+from denoiser.samplers.diagnostics import diagnose
+from denoiser.samplers.particles import start
 
 SIGMAS = (10, 20)
 FAILED: list[str] = []
@@ -155,7 +156,7 @@ def repulsion(quick: bool) -> None:
         posterior = Posterior(prior, noisy, 10, padding=0)
         for method, values in found.items():
             *_, last = METHODS[method]().estimates(posterior, np.random.default_rng(0))
-            values.append(stein.diagnose(posterior, last.samples, method).pamrf[0])
+            values.append(diagnose(posterior, last.samples, method).pamrf[0])
     for method, values in found.items():
         numbers = " | ".join(f"{v:.4f}" for v in values)
         print(f"| {METHODS[method].title} | {numbers} | {slope(sides, values):+.2f} |", flush=True)
@@ -167,9 +168,9 @@ def repulsion(quick: bool) -> None:
 @kernel(fastmath=True)
 def _bare_loop(a, b, rate, s, rounds):  # type: ignore[no-untyped-def]
     """The arithmetic of one kernel value and nothing else: distance, 2^x, two sums; all in registers and L1."""
-    smooth, push = np.zeros(stein.LANES, np.float32), np.zeros(stein.LANES, np.float32)
+    smooth, push = np.zeros(local_forces.LANES, np.float32), np.zeros(local_forces.LANES, np.float32)
     for _ in range(rounds):
-        for lane in range(stein.LANES):
+        for lane in range(local_forces.LANES):
             step = a[lane] - b[lane]
             k = rough_exp2(-rate[lane] * (step * step + s[lane] * s[lane]))
             smooth[lane] += k * s[lane]
@@ -180,16 +181,16 @@ def _bare_loop(a, b, rate, s, rounds):  # type: ignore[no-untyped-def]
 def speed(file: Path) -> None:
     """Kernel values a second as a share of the bare loop; growth with pixels and particles; BM3D beside us."""
     rng = np.random.default_rng(0)
-    lanes = [rng.normal(0, 5, stein.LANES).astype(np.float32) for _ in range(2)]
-    rate, s = np.full(stein.LANES, 0.01, np.float32), rng.normal(0, 1, stein.LANES).astype(np.float32)
-    rounds = 2_000_000 // stein.LANES * 10
+    lanes = [rng.normal(0, 5, local_forces.LANES).astype(np.float32) for _ in range(2)]
+    rate, s = np.full(local_forces.LANES, 0.01, np.float32), rng.normal(0, 1, local_forces.LANES).astype(np.float32)
+    rounds = 2_000_000 // local_forces.LANES * 10
     _bare_loop(*lanes, rate, s, 10)
     prior, clean = load_prior("pairwise"), read(file).pixels.astype(float)
 
     def forces_seconds(posterior: Posterior, count: int) -> float:
         """One sweep on one thread's worth of blocks, seconds of both threads together."""
         x = start(posterior, np.random.default_rng(0), count, "noisy")
-        forces = stein.LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.25)
+        forces = local_forces.LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.25)
         forces.refresh_bandwidths(x)
         power = np.zeros(posterior.size, np.float32)
         took = []
@@ -201,21 +202,21 @@ def speed(file: Path) -> None:
 
     count = 50
     posterior = Posterior(prior, add_noise(clean, 10), 10)
-    values = stein.LANES * 4 * count * (count - 1) / 2
-    block = [np.empty((5, count, stein.LANES), np.float32), np.ones((5, stein.LANES), np.float32)]
+    values = local_forces.LANES * 4 * count * (count - 1) / 2
+    block = [np.empty((5, count, local_forces.LANES), np.float32), np.ones((5, local_forces.LANES), np.float32)]
     block[0][:] = rng.normal(0, 5, block[0].shape)
-    arrays = [rng.normal(0, 1, (count, stein.LANES)).astype(np.float32) for _ in range(3)]
-    hood = stein.neighbourhood(posterior, False)
-    h = np.full((4, stein.LANES), 50, np.float32)
+    arrays = [rng.normal(0, 1, (count, local_forces.LANES)).astype(np.float32) for _ in range(3)]
+    hood = local_forces.neighbourhood(posterior, False)
+    h = np.full((4, local_forces.LANES), 50, np.float32)
     best_ours = best_bare = np.inf
     for _ in range(15):  # in turn, so that a busy moment hits both
         began = time.perf_counter()
         for _ in range(20):
-            stein._forces(*block, hood, h, False, *arrays)
+            local_forces._forces(*block, hood, h, False, *arrays)
         best_ours = min(best_ours, (time.perf_counter() - began) / 20 / values)
         began = time.perf_counter()
         _bare_loop(*lanes, rate, s, rounds // 50)
-        best_bare = min(best_bare, (time.perf_counter() - began) / (rounds // 50 * stein.LANES))
+        best_bare = min(best_bare, (time.perf_counter() - began) / (rounds // 50 * local_forces.LANES))
     print(f"\nkernel values a second and core: {1e-9 / best_ours:.2f} G, bare loop {1e-9 / best_bare:.2f} G")
     check(
         f"the force kernel reaches {100 * best_bare / best_ours:.0f} % of the bare loop (>= 60 %)",

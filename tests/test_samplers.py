@@ -12,8 +12,8 @@ from denoiser import load_prior
 from denoiser.posterior import Posterior
 from denoiser.samplers import make_sampler
 from denoiser.samplers.gibbs import Chain, _draw_precisions, rhat
-from denoiser.samplers.mp_svgd import start
-from denoiser.samplers.stein import LocalForces
+from denoiser.samplers.local_forces import LocalForces
+from denoiser.samplers.particles import start
 
 
 @pytest.fixture

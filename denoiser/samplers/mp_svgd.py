@@ -1,174 +1,45 @@
 """Message Passing Stein Variational Gradient Descent (Zhuo et al., ICML 2018, Algorithm 1).
 
 Every site moves its particles along phi_d (Eq. 9) with kernels on its Markov blanket; sites of one colour move at
-once. The forces are in `stein.py`; here is how to get to phi = 0 fast.
-
-The sharpest component of the expert has a standard deviation of 0.2 grey levels: neighbouring pixels that it holds
-together block each other's way. So the default optimiser is a continuation: most sweeps use an expert without
-components sharper than the noise allows to matter, the last ones raise that cap to the true expert (`schedule`). The
-start is drawn from a Gaussian approximation of the posterior. benchmarks/README.md has what else was tried.
+once. The forces are in `local_forces.py`; how to get to phi = 0 fast is in `particles.py`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from denoiser.jit import kernel, parallel
 from denoiser.posterior import Posterior
-from denoiser.samplers.base import Estimate, Sampler, option
-from denoiser.samplers.gibbs import Chain
-from denoiser.samplers.map import reweighted_means
-from denoiser.samplers.stein import KERNELS, LocalForces
-
-CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
-FIRST_STAGE = 0.5  # share of the iterations that use the capped expert
-RAMP = 0.7  # share of the second stage in which the cap rises to the true expert
-FINE_STEP = 0.03  # first step of the second stage, in units of sigma
-_STRIP = 4096  # pixels whose moments are one task
-
-
-@kernel()
-def _moments(x, mean, std):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation over the particles, for a strip of pixels."""
-    count = len(x)
-    for d in range(x.shape[1]):
-        mean[d] = 0
-        std[d] = 0
-    for i in range(count):
-        for d in range(x.shape[1]):
-            mean[d] += x[i, d]
-    for d in range(x.shape[1]):
-        mean[d] /= count
-    for i in range(count):
-        for d in range(x.shape[1]):
-            std[d] += (x[i, d] - mean[d]) ** 2
-    for d in range(x.shape[1]):
-        std[d] = np.sqrt(std[d] / max(count - 1, 1))
-
-
-def estimate(x: np.ndarray, posterior: Posterior, before: np.ndarray) -> Estimate:
-    """The Estimate of flat particles x; `before` is the mean before the last move, for the figure `change`."""
-    mean, std = np.empty(x.shape[1]), np.empty(x.shape[1])
-
-    def task(begin: int) -> None:
-        strip = slice(begin, begin + _STRIP)
-        _moments(x[:, strip], mean[strip], std[strip])
-
-    parallel(task, range(0, x.shape[1], _STRIP))
-    change = float(np.sqrt(np.mean((mean - before.ravel()) ** 2)))
-    shape = posterior.shape
-    return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
-
-
-def start(posterior: Posterior, rng: np.random.Generator, count: int, kind: str) -> np.ndarray:
-    """First particles, shape (M, pixels): "smooth" draws from a Gaussian approximation, "noisy" is y plus noise.
-
-    Smooth: given scales z drawn at a smooth image the posterior is Gaussian with mean mu(z); particles come in
-    antithetic pairs mu(z) + d and mu(z) - d, whose errors cancel in the mean.
-    """
-    if kind == "noisy":
-        spread = posterior.sigma * rng.standard_normal((count, posterior.size), dtype=np.float32)
-        return posterior.noisy.astype(np.float32).ravel() + spread
-    x = np.empty((count, posterior.size), np.float32)
-    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
-
-    def pair(item: tuple[int, np.random.Generator]) -> None:
-        first, child = item
-        chain = Chain(posterior, child, tolerance=0.03)  # a rough draw does: the sweeps come after
-        chain.condition(smooth.astype(np.float32))
-        middle = chain.solve_mean(False, (smooth - posterior.noisy.ravel()).astype(np.float32))
-        deviation = chain.solve_noise()
-        x[first] = middle + deviation
-        if first + 1 < count:
-            x[first + 1] = middle - deviation
-
-    firsts = range(0, count, 2)
-    parallel(pair, zip(firsts, rng.spawn(len(firsts)), strict=True))
-    return x
+from denoiser.samplers.base import option
+from denoiser.samplers.local_forces import LocalForces
+from denoiser.samplers.particles import Move, Mover, ParticleSampler
 
 
 @dataclass(frozen=True)
-class MPSVGD(Sampler):
+class MPSVGD(ParticleSampler):
     """MP-SVGD-m: one kernel for each factor (for the pairwise prior: each edge), averaged over those at a pixel."""
 
     name: ClassVar[str] = "mp-svgd"
     title: ClassVar[str] = "MP-SVGD"
     single_kernel: ClassVar[bool] = False
 
-    particles: int = option(50, "candidate images; time grows with the square, accuracy slowly", low=2)
-    iterations: int = option(60, "sweeps over the image", low=1)
-    step: float = option(1.0, "multiplies the step sizes", low=0)
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
-    kernel: str = option("rbf", "shape of the kernel", choices=KERNELS)
-    start: str = option(
-        "smooth", "first particles: Gaussian draws, or the picture plus noise", choices=("smooth", "noisy")
-    )
-    optimiser: str = option(
-        "continuation", "continuation: from a softer prior to the true one; adagrad: as in the paper",
-        choices=("continuation", "adagrad"),
-    )  # fmt: skip
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
-    tolerance: float = option(0.0, "stop when the mean moves less than this a sweep (RMS, grey levels)", low=0)
 
-    @property
-    def total(self) -> int:
-        return self.iterations
-
-    def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
-        x = start(posterior, rng, self.particles, self.start)
+    def mover(self, posterior: Posterior) -> Mover:
         forces = LocalForces(posterior, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
         power = np.zeros(posterior.size, np.float32)
-        mean = x.mean(axis=0, dtype=np.float64)
-        for sweep, move in enumerate(schedule(self.optimiser, self.iterations, posterior)):
+
+        def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:
                 forces.refresh_bandwidths(x)
             if move.fresh:
                 power[:] = 0
-            forces.sweep(x, self.step * move.step, power, move.tables)
-            latest = estimate(x, posterior, mean)
-            mean = latest.mean
-            yield latest
-            if move.tables is None and latest.figures["change"] < self.tolerance:
-                return
+            forces.sweep(x, move.step, power, move.tables)
 
-
-class Move(NamedTuple):
-    """One sweep of a schedule."""
-
-    step: float  # in grey levels, before AdaGrad divides it
-    tables: np.ndarray | None  # score tables of the capped experts; None for the true ones
-    fresh: bool  # AdaGrad forgets what it has gathered
-
-
-def schedule(optimiser: str, iterations: int, posterior: Posterior) -> Iterator[Move]:
-    """The sweeps of an optimiser, one after the other."""
-    sigma, sharpest, soft = posterior.sigma, posterior.sharpest, CAP * posterior.noise_precision
-    if optimiser == "adagrad":
-        for sweep in range(iterations):
-            yield Move(0.6 * sigma, None, sweep == 0)
-        return
-    soft_tables = posterior.capped_tables(soft) if soft < sharpest else None
-    first = round(FIRST_STAGE * iterations)
-    second = iterations - first
-    for sweep in range(first):
-        # particles travel about sigma at sigma 10, relatively less when the noise is stronger
-        yield Move(10 * math.sqrt(sigma / 10) * _cosine(sweep / first), soft_tables, sweep == 0)
-    for sweep in range(second):
-        risen = (sweep + 1) / max(round(RAMP * second), 1)
-        tables = None
-        if risen < 1 and soft_tables is not None:
-            tables = posterior.capped_tables(soft * (sharpest / soft) ** risen)
-        yield Move(FINE_STEP * sigma * _cosine(sweep / second), tables, sweep == 0)
-
-
-def _cosine(share: float) -> float:
-    """A smooth way from 1 at 0 to 0 at 1."""
-    return float(0.5 + 0.5 * np.cos(np.pi * share))
+        return move_all
 
 
 @dataclass(frozen=True)

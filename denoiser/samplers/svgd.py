@@ -6,59 +6,38 @@ repulsive force vanishes, and the particles gather near the mode.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from denoiser.posterior import Posterior
-from denoiser.samplers.base import Estimate, Sampler, option
-from denoiser.samplers.mp_svgd import estimate, schedule, start
-from denoiser.samplers.stein import KERNELS, global_forces
+from denoiser.samplers.base import option
+from denoiser.samplers.global_forces import global_forces
+from denoiser.samplers.particles import Move, Mover, ParticleSampler
 
 
 @dataclass(frozen=True)
-class SVGD(Sampler):
+class SVGD(ParticleSampler):
     """SVGD with a global kernel. Its spread is far too small in high dimensions; it is here to compare with."""
 
     name: ClassVar[str] = "svgd"
     title: ClassVar[str] = "SVGD"
 
-    particles: int = option(50, "candidate images", low=2)
-    iterations: int = option(60, "moves of all particles", low=1)
-    step: float = option(1.0, "multiplies the step sizes", low=0)
     bandwidth: float = option(1.0, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
-    kernel: str = option("rbf", "shape of the kernel", choices=KERNELS)
-    start: str = option(
-        "smooth", "first particles: Gaussian draws, or the picture plus noise", choices=("smooth", "noisy")
-    )
-    optimiser: str = option(
-        "continuation", "continuation: from a softer prior to the true one; adagrad: as in the paper",
-        choices=("continuation", "adagrad"),
-    )  # fmt: skip
-    tolerance: float = option(0.0, "stop when the mean moves less than this a move (RMS, grey levels)", low=0)
 
-    @property
-    def total(self) -> int:
-        return self.iterations
-
-    def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
-        x = start(posterior, rng, self.particles, self.start)
-        shape = (self.particles, *posterior.shape)
+    def mover(self, posterior: Posterior) -> Mover:
         powers = np.zeros((2, posterior.size), np.float32)
-        mean = x.mean(axis=0, dtype=np.float64)
-        for move in schedule(self.optimiser, self.iterations, posterior):
+
+        def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if move.fresh:
                 powers[:] = 0
-            scores = posterior.score(x.reshape(shape), move.tables).reshape(x.shape)
+            images = x.reshape(-1, *posterior.shape)
+            scores = posterior.score(images, move.tables).reshape(x.shape)
             gradients, repulsions = global_forces(x, scores, kernel=self.kernel, bandwidth=self.bandwidth)
-            x += np.float32(self.step * move.step) * _adagrad(gradients + repulsions, powers)
-            latest = estimate(x, posterior, mean)
-            mean = latest.mean
-            yield latest
-            if move.tables is None and latest.figures["change"] < self.tolerance:
-                return
+            x += np.float32(move.step) * _adagrad(gradients + repulsions, powers)
+
+        return move_all
 
 
 def _adagrad(phi: np.ndarray, powers: np.ndarray) -> np.ndarray:

@@ -1,8 +1,7 @@
-"""Stein forces between particles: smoothed gradient and repulsive force, with local and with global kernels.
+"""The forces of MP-SVGD: at every site, with kernels on its Markov blanket (paper, Eq. 9).
 
-For a particle x, phi(x) = G(x) + R(x) with the kernel-smoothed gradient G(x) = E_y[k(x, y) grad log p(y)] and the
-repulsive force R(x) = E_y[grad_y k(x, y)] (paper, Eq. 2 and 3). MP-SVGD does this at every site with a kernel on the
-site's Markov blanket (Eq. 9), SVGD with one kernel on whole images.
+phi_d = G_d + R_d with the kernel-smoothed gradient G_d = E_y[k(x, y) d/dy_d log p(y)] and the repulsive force
+R_d = E_y[d/dy_d k(x, y)], where k looks at the site and its neighbours only.
 
 Kernels of z = |x - y|^2 / (2h): RBF exp(-z), with grad_y k (x - y) / h; IMQ 1 / sqrt(1 + z), with k^3 (x - y) / (2h).
 """
@@ -17,7 +16,6 @@ from denoiser.gsm import table_precision
 from denoiser.jit import LOG2E, exp2, kernel, parallel, rough_exp2
 from denoiser.posterior import Posterior
 
-KERNELS = ("rbf", "imq")
 LANES = 64  # sites worked on together, one SIMD lane each: long enough loops, and their particles fit into the L2 cache
 _CHUNK = 16 * LANES  # sites a task
 _SHIFTS = 6  # a median is taken over the pairs (i, i + shift) of this many shifts: 300 pairs for 50 particles
@@ -66,9 +64,6 @@ def neighbourhood(posterior: Posterior, single_kernel: bool) -> Neighbourhood:
         np.array(own, np.float32),
         single_kernel,
     )
-
-
-# --------------------------------------------------------------------------------------- local kernels
 
 
 @kernel()
@@ -414,112 +409,3 @@ class LocalForces:
         for chunks in self._chunks:
             parallel(task, chunks)
         return gradients, repulsions
-
-
-# -------------------------------------------------------------------------------------- global kernel
-
-_STRIP = 2048  # pixels whose partial sums are one task
-
-
-@kernel(fastmath=True)
-def _squared_distances(x, out):  # type: ignore[no-untyped-def]
-    """out[i, j] = |x_i - x_j|^2 over a strip of pixels."""
-    for i in range(len(x)):
-        for j in range(i):
-            total = np.float32(0)
-            for d in range(x.shape[1]):
-                total += (x[i, d] - x[j, d]) ** 2
-            out[i, j] = out[j, i] = total
-        out[i, i] = 0
-
-
-@kernel(fastmath=True)
-def _combine(weights, values, out):  # type: ignore[no-untyped-def]
-    """out = weights @ values for a strip of pixels."""
-    out[:] = 0
-    for i in range(len(weights)):
-        line = out[i]
-        for j in range(weights.shape[1]):
-            weight, other = weights[i, j], values[j]
-            for d in range(len(other)):
-                line[d] += weight * other[d]
-
-
-def _strips(size: int) -> list[slice]:
-    return [slice(begin, begin + _STRIP) for begin in range(0, size, _STRIP)]
-
-
-def global_forces(
-    x: np.ndarray, scores: np.ndarray, *, kernel: str = "rbf", bandwidth: float = 1.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """(G, R) of SVGD with one kernel on whole images (Eq. 3), h = bandwidth * med^2; shapes (M, pixels)."""
-    count = len(x)
-    strips = _strips(x.shape[1])
-
-    def distances(strip: slice) -> np.ndarray:
-        out = np.empty((count, count))
-        _squared_distances(x[:, strip], out)
-        return out
-
-    squares = np.sum(parallel(distances, strips), axis=0)
-    h = bandwidth * max(_median(squares), 1e-12)
-    if kernel == "imq":
-        k = 1 / np.sqrt(1 + squares / (2 * h))
-        slope = k**3 / (2 * h)
-    else:
-        k = np.exp(-squares / (2 * h))
-        slope = k / h
-    smooth = (k / count).astype(np.float32)
-    # sum_j slope_ij (x_i - x_j) is a matrix product too: a Laplacian of the particles
-    push = ((np.diag(slope.sum(axis=1)) - slope) / count).astype(np.float32)
-    gradients, repulsions = np.empty_like(x), np.empty_like(x)
-
-    def combine(strip: slice) -> None:
-        _combine(smooth, scores[:, strip], gradients[:, strip])
-        _combine(push, x[:, strip], repulsions[:, strip])
-
-    parallel(combine, strips)
-    return gradients, repulsions
-
-
-def _median(squares: np.ndarray) -> float:
-    """Squared median of the distances between different particles."""
-    pairs = squares[np.triu_indices(len(squares), 1)]
-    return float(np.median(pairs)) if len(pairs) else 1.0
-
-
-# ----------------------------------------------------------------------------------------- diagnostics
-
-
-def magnitudes(forces: np.ndarray) -> tuple[float, float]:
-    """Particle-averaged infinity-norm and 2-norm of forces of shape (M, ...): PAMRF of R, PAKSG of G."""
-    flat = np.abs(forces.reshape(len(forces), -1).astype(np.float64))
-    return float(flat.max(axis=1).mean()), float(np.sqrt((flat**2).sum(axis=1)).mean())
-
-
-class Diagnostics(NamedTuple):
-    """What the paper measures on a set of particles, as infinity-norm and 2-norm."""
-
-    pamrf: tuple[float, float]  # particle-averaged magnitude of the repulsive force
-    paksg: tuple[float, float]  # particle-averaged magnitude of the kernel-smoothed gradient
-
-
-def diagnose(
-    posterior: Posterior, particles: np.ndarray, method: str, *, kernel: str = "rbf", bandwidth: float = 1.0
-) -> Diagnostics:
-    """PAMRF and PAKSG of particles (M, height, width) under "svgd", "mp-svgd" or "mp-svgd-s"."""
-    x = np.ascontiguousarray(particles, dtype=np.float32).reshape(len(particles), -1)
-    if x.shape[1] != posterior.size:
-        raise ValueError(f"particles must cover the padded field {posterior.shape}, got shape {particles.shape}")
-    if kernel not in KERNELS:
-        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}")
-    if method == "svgd":
-        scores = posterior.score(x.reshape(-1, *posterior.shape)).reshape(x.shape)
-        gradients, repulsions = global_forces(x, scores, kernel=kernel, bandwidth=bandwidth)
-    elif method in ("mp-svgd", "mp-svgd-s"):
-        forces = LocalForces(posterior, single_kernel=method == "mp-svgd-s", kernel=kernel, bandwidth=bandwidth)
-        forces.refresh_bandwidths(x)
-        gradients, repulsions = forces.measure(x)
-    else:
-        raise ValueError(f"method must be svgd, mp-svgd or mp-svgd-s, got {method!r}")
-    return Diagnostics(magnitudes(repulsions), magnitudes(gradients))

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from denoiser.posterior import Posterior
-from denoiser.samplers.stein import LocalForces, diagnose, global_forces
+from denoiser.samplers.diagnostics import diagnose
+from denoiser.samplers.global_forces import global_forces
+from denoiser.samplers.local_forces import LocalForces
 
 
 @pytest.fixture(params=["rbf", "imq"])

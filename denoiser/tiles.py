@@ -52,11 +52,14 @@ def free_memory() -> int:
 
 
 def working_memory(pixels: int, planes: int, sampler: Sampler, prior: Prior) -> int:
-    """About how many bytes a run needs, measured with `ru_maxrss`: particles, and the solver's scratch arrays."""
+    """About how many bytes a run needs: particles, and the solver's scratch arrays for a handful of threads.
+
+    Fitted to `ru_maxrss` from above. The number of threads must not matter, or else results would depend on it.
+    """
     particles = getattr(sampler, "particles", getattr(sampler, "keep", 0))
-    chains = getattr(sampler, "chains", 2)
-    scratch = 80 + 16 * chains * (len(prior.filters) + 2 * len(prior.blanket))
-    return pixels * planes * (3 * 4 * particles + scratch)
+    each = 40 if sampler.name == "svgd" else 5  # bytes; SVGD has forces and scores of all of them at a time
+    scratch = 160 + 20 * max(getattr(sampler, "chains", 2), 2) * (len(prior.filters) + len(prior.blanket))
+    return pixels * planes * (each * particles + scratch)
 
 
 def grid(shape: tuple[int, int], most: int) -> tuple[int, int]:
@@ -175,30 +178,30 @@ def iterate_tiles(
     image = np.asarray(image)
     sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
     loaded = load_prior(prior)
-    common: dict[str, Any] = {"method": sampler, "prior": loaded}
-    fits = image.ndim not in (2, 3) or (image.ndim == 3) != (channel_axis is not None)  # then `iterate` complains
-    upright = image if fits or channel_axis is None else np.moveaxis(image, channel_axis, -1)
-    if not fits:
-        planes = 1 if upright.ndim == 2 else upright.shape[2]
-        cost = working_memory(1, planes, sampler, loaded)
-        most = (default_memory() if memory is None else memory) // cost
-        fits = upright.shape[0] * upright.shape[1] <= most
-    if fits:
-        return iterate(image, sigma, seed=seed, channel_axis=channel_axis, data_range=data_range, **common)
+    common: dict[str, Any] = {"method": sampler, "prior": loaded, "data_range": data_range}
+
+    def whole(part: np.ndarray) -> Iterator[Progress]:
+        return iterate(part, sigma, seed=seed, channel_axis=channel_axis, **common)
+
+    if image.ndim != (2 if channel_axis is None else 3):
+        return whole(image)  # which says what is wrong
+    upright = image if channel_axis is None else np.moveaxis(image, channel_axis, -1)
+    cost = working_memory(1, 1 if channel_axis is None else upright.shape[2], sampler, loaded)
+    most = (default_memory() if memory is None else memory) // cost
+    if upright.shape[0] * upright.shape[1] <= most:
+        return whole(image)
+    corner = upright[:2, :2]  # what is wrong with the arguments is said now, not at the first tile
+    whole(corner if channel_axis is None else np.moveaxis(corner, -1, channel_axis))
+    if data_range is None and image.dtype.kind == "f":
+        raise ValueError("data_range must be given for real pictures that are cut into tiles")
+    if not np.isfinite(image).all():
+        raise ValueError("image must be finite, got NaN or Inf pixels")
     try:
         shape = grid((upright.shape[0], upright.shape[1]), most)
     except ValueError as error:
-        least = math.ceil((SMALLEST * 2 + 2 * HALO) ** 2 * cost / 2**20)
+        least = math.ceil((2 * SMALLEST + 2 * HALO) ** 2 * cost / 2**20)
         raise ValueError(f"{error}; allow {least} MB") from None
-    # A first look at the whole picture: what iterate() would refuse in a tile, it refuses now
-    corner = upright[: max(2 * HALO, 2), : max(2 * HALO, 2)]
-    axis = None if channel_axis is None else -1
-    if data_range is None and upright.dtype.kind == "f":
-        raise ValueError("data_range must be given for real pictures that are cut into tiles")
-    if not np.isfinite(upright).all():
-        raise ValueError("image must be finite, got NaN or Inf pixels")
-    common |= {"channel_axis": axis, "data_range": data_range}
-    iterate(corner, sigma, seed=seed, **common)
+    common["channel_axis"] = None if channel_axis is None else -1
     return _tile_steps(upright, sigma, shape, seed, channel_axis, sampler.total, common)
 
 

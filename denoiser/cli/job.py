@@ -90,6 +90,7 @@ class Report:
     def line(self) -> str:
         """For people."""
         name, target = label(self.input), label(self.output or "")
+        name = "standard input" if name == paths.STANDARD else name
         if self.status == "skipped":
             return f"{name}: skipped, {target} exists already"
         if self.status == "kept":
@@ -165,8 +166,8 @@ class Job:
             noisy = noise.add_noise(clean, s.add_noise * grey, s.seed)
             reference = clean / grey
         axis = -1 if clean.ndim == 3 else None
-        report.measured = s.sigma is None
-        level = patiently(noise.estimate_sigma, noisy, axis) / grey if s.sigma is None else s.sigma
+        report.measured = s.sigma is None and s.strength > 0
+        level = patiently(noise.estimate_sigma, noisy, axis) / grey if report.measured else s.sigma or 0.0
         if not math.isfinite(level):
             raise ValueError("its noise cannot be measured; give --sigma")
         report.sigma = level * s.strength

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
     from denoiser.run import Progress, Result, denoise, iterate
     from denoiser.samplers import METHODS
+    from denoiser.tiles import iterate_tiles
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ __all__ = [
     "estimate_sigma",
     "get_threads",
     "iterate",
+    "iterate_tiles",
     "load_prior",
     "psnr",
     "save_prior",
@@ -44,6 +46,7 @@ _HOMES = {
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),
     "run": ("Progress", "Result", "denoise", "iterate"),
     "samplers": ("METHODS",),
+    "tiles": ("iterate_tiles",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -329,6 +329,25 @@ def test_awkward_files(folder, capsys):
     assert [r["status"] for r in reports] == ["done", *["failed"] * 7, "done"]
 
 
+def test_files_that_claim_too_much(folder, capsys):
+    """Every nasty file: one line of error, exit 1, at most 2 s each, and the good one is still done."""
+    nasty = {**made.NASTY, **{name: data for name, (data, _) in made.REFUSED.items()}}
+    for name, data in nasty.items():
+        (folder / f"nasty-{name}").write_bytes(data)
+    names = [f"nasty-{name}" for name in nasty]
+    began = time.monotonic()
+    assert denoise("--sigma", "5", "--json", "-q", *names, "a.png") == 1
+    assert time.monotonic() - began < 2 * len(names)
+    captured = capsys.readouterr()
+    states = [json.loads(line)["status"] for line in captured.out.splitlines()]
+    lines = captured.err.splitlines()
+    assert states[-1] == "done"
+    assert states.count("failed") == len(lines) - 1  # the last one counts them
+    assert states.count("failed") >= len(made.REFUSED) + 10  # some only look nasty
+    assert all(line.startswith("denoise: nasty-") for line in lines[:-1])
+    assert lines[-1] == f"denoise: {len(lines) - 1} of {len(names) + 1} inputs failed"
+
+
 def test_awkward_targets(folder, capsys, monkeypatch):
     (folder / "x.png").mkdir()
     os.mkfifo("fifo.png")

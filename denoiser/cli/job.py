@@ -249,7 +249,7 @@ class Job:
         std = np.zeros(result.shape) if std is None else std
         if s.std:
             _write_numbers(s.std, std, scale, 0)
-            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std * (255 / picture.white))))
+            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std) * (255 / picture.white)))
         if s.residual:
             _write_numbers(s.residual, noisy - result, scale, 32768)
         if s.samples:
@@ -276,7 +276,10 @@ def map_name(std: str) -> str:
 def _write_numbers(target: str, values: np.ndarray, scale: float, middle: float) -> None:
     """Real numbers: as they are in a TIFF, scaled to 16 bits in a PNG."""
     if target.lower().endswith(".png"):
-        images.write_uint16_png(target, values * scale + middle)
+        whole = np.empty(values.shape, np.uint16)
+        for y in range(0, len(whole), 256):  # in strips, because real numbers take much memory
+            whole[y : y + 256] = np.clip(np.rint(values[y : y + 256] * scale + middle), 0, 65535)
+        images.write_uint16_png(target, whole)
     else:
         images.write_float_tiff(target, values)
 

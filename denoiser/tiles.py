@@ -112,16 +112,24 @@ class _Canvas:
         self.image = image
         self.mean = np.zeros(image.shape, np.float32)
         self.std = np.zeros(image.shape, np.float32)
-        self.cover = np.zeros(image.shape[:2], np.float32)  # 1 where a pixel has all its tiles
+        self.done: list[tuple[Span, Span]] = []
 
     def add(self, rows: Span, columns: Span, mean: np.ndarray, std: np.ndarray) -> None:
-        place = slice(rows.begin, rows.end), slice(columns.begin, columns.end)
+        self._add(self.mean, rows, columns, mean)
+        self._add(self.std, rows, columns, std)
+        self.done.append((rows, columns))
+
+    def _add(self, total: np.ndarray, rows: Span, columns: Span, values: np.ndarray) -> None:
         weights = np.outer(rows.weights, columns.weights)
-        self.cover[place] += weights
-        if self.image.ndim == 3:
-            weights = weights[..., None]
-        self.mean[place] += weights * mean.astype(np.float32)
-        self.std[place] += weights * std.astype(np.float32)
+        weights = weights if self.image.ndim == 2 else weights[..., None]
+        total[rows.begin : rows.end, columns.begin : columns.end] += weights * values.astype(np.float32)
+
+    def preview(self) -> np.ndarray:
+        """The mean so far, and the noisy picture where tiles are missing."""
+        out = self.image.astype(np.float32)
+        for rows, columns in self.done:
+            self._add(out, rows, columns, -self.image[rows.begin : rows.end, columns.begin : columns.end].astype(float))
+        return out + self.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +144,8 @@ class TiledProgress(Progress):
     @property
     def mean(self) -> np.ndarray:
         """The denoised tiles in the noisy picture, float32."""
-        canvas = self._canvas
-        assert canvas is not None
-        if self.step == self.total:
-            return self._layout(canvas.mean)
-        missing = 1 - canvas.cover if canvas.mean.ndim == 2 else 1 - canvas.cover[..., None]
-        return self._layout(canvas.mean + missing * canvas.image.astype(np.float32))
+        assert self._canvas is not None
+        return self._layout(self._canvas.mean if self.step == self.total else self._canvas.preview())
 
     @property
     def std(self) -> np.ndarray:

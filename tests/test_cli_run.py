@@ -499,6 +499,31 @@ def test_ctrl_c(tmp_path, threads):
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 
 
+BUSY = """
+import hashlib, sys
+import denoiser.cli, denoiser.noise
+def busy(*_arguments):
+    print("busy", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 26)  # half a minute of compiled code
+denoiser.noise.estimate_sigma = busy
+sys.exit(denoiser.cli.main())
+"""
+
+
+def test_ctrl_c_in_compiled_code(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, "a.png"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT
+    )
+    assert process.stdout.readline() == b"busy\n"
+    time.sleep(0.2)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert time.monotonic() - began < 1
+    assert process.returncode == 130
+    assert sorted(os.listdir()) == ["a.png", "b.jpg"]
+
+
 # ---- starting
 
 

@@ -129,7 +129,7 @@ def test_no_seams():
 @pytest.mark.slow
 def test_no_seams_in_other_pictures():
     ratios = [
-        seam(add_noise(sample(name).reshape(96, 128, -1).mean(axis=2), 20), [0, 1, 2], method="mp-svgd")
+        seam(add_noise(sample(name).reshape(96, 128, -1).mean(axis=2), 20), [0], method="mp-svgd")
         for name in ("camera", "cat", "lake", "coffee", "brick")
     ]
     assert np.mean(ratios) == pytest.approx(1, abs=0.01), ratios

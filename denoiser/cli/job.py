@@ -155,7 +155,7 @@ class Job:
             if report.status != "failed":
                 self.taken[os.path.realpath(target)] = entry.path
                 return
-        extras = self._check(entry, target)
+        self._check(entry, target)
         report.notes = images.lost(stream, picture)
         reference = self._reference(picture)
 
@@ -171,25 +171,36 @@ class Job:
         if not math.isfinite(level):
             raise ValueError("its noise cannot be measured; give --sigma")
         report.sigma = level * s.strength
-        result, std, last = noisy, None, None
+        last = None
+        mean, std = noisy, np.zeros(noisy.shape, np.float32)
         if report.sigma > 0:
             began = time.perf_counter()
             last = self._denoise(noisy, report.sigma * grey, axis, picture.white, entry)
-            result, std = last.mean, last.std
+            mean, std = last.mean, last.std
             report.seconds = time.perf_counter() - began
             report.method, report.prior = s.sampler.name, s.prior.name
             report.tiles = last.tiles if isinstance(last, tiles.TiledProgress) else 1
             report.uncertainty = float(std.mean()) / grey
         if reference is not None:
             report.psnr_before, report.ssim_before = _compare(reference, noisy / grey, axis)
-            report.psnr, report.ssim = _compare(reference, result / grey, axis)
-        self._write(entry, target, extras, origin, picture, noisy, result, std, last)
+            report.psnr, report.ssim = _compare(reference, mean / grey, axis)
+        self._write(target, mean, picture, origin)
+        if s.std:
+            _write_numbers(s.std, std, 257 / grey, 0)
+            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std) / grey))
+        if s.residual:
+            _write_numbers(s.residual, noisy - mean, 257 / grey, 32768)
+        if s.samples:
+            out = io.BytesIO()
+            samples = np.empty((0, *mean.shape), np.float32) if last is None else last.samples
+            np.savez_compressed(out, mean=mean, std=std, samples=samples)
+            write_bytes(s.samples, out.getvalue())
         report.status = "done" if last is not None else "copied"
         if target != paths.STANDARD:
             self.taken[os.path.realpath(target)] = entry.path
 
-    def _check(self, entry: paths.Input, target: str) -> list[str]:
-        """Refuse what cannot be written, before anything is computed; returns the names of the other outputs."""
+    def _check(self, entry: paths.Input, target: str) -> None:
+        """Refuse what cannot be written, before anything is computed."""
         s = self.settings
         extras = [name for name in (s.std, s.std and map_name(s.std), s.residual, s.samples) if name]
         taken = dict(self.taken)
@@ -200,7 +211,6 @@ class Job:
                 folder = os.path.dirname(os.path.abspath(name))
                 if not os.path.isdir(folder) and (name != target or s.folder is None):
                     raise ValueError(f"{label(name)}: cannot be written: there is no folder {label(folder)}")
-        return extras
 
     def _reference(self, picture: images.Picture) -> np.ndarray | None:
         name = self.settings.reference
@@ -229,34 +239,19 @@ class Job:
             print(f"{label(entry.path)}: {s.sampler}, {s.prior.name}, tiles: {count}; {figure}", file=sys.stderr)
         return last
 
-    def _write(
-        self, entry: paths.Input, target: str, extras: list[str], origin: str, picture: images.Picture,
-        noisy: np.ndarray, result: np.ndarray, std: np.ndarray | None, last: Progress | None,
-    ) -> None:  # fmt: skip
+    def _write(self, target: str, mean: np.ndarray, picture: images.Picture, origin: str) -> None:
+        """The result itself."""
         s = self.settings
         if target == paths.STANDARD:
-            patiently(images.write, sys.stdout.buffer, result, picture)
-        else:
-            data = patiently(images.encode, target, result, picture)
-            if s.folder is not None:
-                os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
-            # the file may have come while we computed
-            paths.check_output(target, self.inputs, self.taken, s.overwrite)
-            if origin:
-                journal.announce(target, s.folder, origin, data)
-            write_bytes(target, data)
-        scale = 65535 / picture.white
-        std = np.zeros(result.shape) if std is None else std
-        if s.std:
-            _write_numbers(s.std, std, scale, 0)
-            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std) * (255 / picture.white)))
-        if s.residual:
-            _write_numbers(s.residual, noisy - result, scale, 32768)
-        if s.samples:
-            samples = np.empty((0, *result.shape), np.float32) if last is None else last.samples
-            out = io.BytesIO()
-            np.savez_compressed(out, mean=result, std=std, samples=samples)
-            write_bytes(s.samples, out.getvalue())
+            patiently(images.write, sys.stdout.buffer, mean, picture)
+            return
+        data = patiently(images.encode, target, mean, picture)
+        if s.folder is not None:
+            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+        paths.check_output(target, self.inputs, self.taken, s.overwrite)  # a file may have come while we computed
+        if origin:
+            journal.announce(target, s.folder, origin, data)
+        write_bytes(target, data)
 
 
 def read_bytes_named(path: str) -> bytes:

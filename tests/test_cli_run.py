@@ -195,6 +195,12 @@ def test_strength_0_copies_every_bit(folder, name, how):
     assert one.alpha is None or np.array_equal(one.alpha, two.alpha)
 
 
+def test_a_flat_picture_has_no_noise(folder, capsys):
+    Image.fromarray(np.full((24, 32), 99, np.uint8)).save("flat.png")
+    assert denoise("flat.png") == 0
+    assert capsys.readouterr().out == "flat.png: copied, noise level 0.0 (measured) -> flat-denoised.png\n"
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_upright_once(folder, orientation):
     exif = Image.Exif()
@@ -324,7 +330,7 @@ def test_awkward_files(folder, capsys):
         assert line.startswith(f"denoise: {name}: ")
         assert reason in line
     # the others are still done
-    assert denoise("a.png", *filter(None, reasons), "b.jpg", "--json") == 1
+    assert denoise("a.png", *filter(None, reasons), "b.jpg", "--json", "--sigma", "5") == 1
     reports = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [r["status"] for r in reports] == ["done", *["failed"] * 7, "done"]
 
@@ -406,7 +412,7 @@ def inputs(folder, count):
 def killed_batch(folder, count, kills, seed):
     """A batch killed while a random one of its pictures is at work, again and again, then left to finish."""
     inputs(folder, count)
-    base = ["-r", folder / "in", *QUICK, "--json", "-q"]
+    base = ["-r", folder / "in", *QUICK, "--sigma", "8", "--json", "-q"]
     whole = command(*base, "--dir", folder / "whole")
     whole.communicate()
     assert whole.returncode == 1  # of the bad one

@@ -23,6 +23,7 @@ from denoiser.priors import Prior
 from denoiser.run import Progress
 from denoiser.samplers import Sampler
 
+_NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
 _MAP_PIXELS = 2_000_000  # a readable map needs no more
 
 
@@ -170,6 +171,8 @@ class Job:
         level = patiently(noise.estimate_sigma, noisy, axis) / grey if report.measured else s.sigma or 0.0
         if not math.isfinite(level):
             raise ValueError("its noise cannot be measured; give --sigma")
+        if report.measured and level < _NOTHING:
+            level = 0.0
         report.sigma = level * s.strength
         last = None
         mean, std = noisy, np.zeros(noisy.shape, np.float32)

@@ -7,6 +7,10 @@ import numpy as np
 #: Orthonormal opponent transform: luminance, red-blue, green-magenta. Rows are planes, columns R, G, B.
 OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 
+#: What each plane is multiplied by before it is denoised, because the prior was learned on grey photographs and colour
+#: varies less than brightness. The same as a prior of smaller scale. Measured on sample_images: see docs/results.md.
+GAINS = (1.0, 3.0, 5.0)
+
 
 def to_planes(image: np.ndarray) -> np.ndarray:
     """(height, width, 3) -> (3, height, width)."""

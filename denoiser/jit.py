@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.errors import NumbaDebugInfoWarning
 from numba.extending import intrinsic
@@ -96,6 +97,24 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
         return compiled
 
     return decorate
+
+
+class _CompileListener(event.Listener):
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell, self._told = tell, False
+
+    def on_start(self, event: Any) -> None:
+        if not self._told:
+            self._told = True
+            self._tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def on_compile(tell: Callable[[], None]) -> None:
+    """Have `tell` called once, when a kernel that is in no cache begins to be compiled: seconds pass without a sign."""
+    event.register("numba:compile", _CompileListener(tell))
 
 
 # ------------------------------------------------------------------------------------- bit tricks

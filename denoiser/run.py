@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,13 @@ from denoiser import colour
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior, load_prior
 from denoiser.samplers import DEFAULT_METHOD, Estimate, Sampler, make_sampler
+
+#: What the words for quality mean: arguments of `denoise`. What a user asks for by name goes before them.
+QUALITIES: dict[str, dict[str, Any]] = {
+    "fast": {"method": "mp-svgd", "particles": 8, "iterations": 16},
+    "normal": {},
+    "best": {"method": "gibbs", "prior": "foe3x3"},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +101,24 @@ class _Frame:
         self.scale = 255.0 / data_range
         values = values * self.scale
         self.colour = values.ndim == 3 and values.shape[-1] == 3
+        self.gains = np.array(colour.GAINS if self.colour else (1.0,))
         if self.colour:
-            self.planes = colour.to_planes(values)
+            self.planes = colour.to_planes(values) * self.gains[:, None, None]
         else:
             self.planes = values.reshape(1, *values.shape[:2])
 
     def image(self, planes: np.ndarray) -> np.ndarray:
         """(..., planes, height, width) on the 0-255 scale -> images in the user's units and layout."""
-        values = colour.to_channels(planes) if self.colour else np.moveaxis(planes, -3, -1)
+        values = np.moveaxis(planes, -3, -1)
+        if self.colour:
+            values = colour.to_channels(planes / self.gains[:, None, None])
         return self._layout(values / self.scale)
 
     def std(self, planes: np.ndarray) -> np.ndarray:
         """Like `image`, for standard deviations."""
-        values = colour.std_to_channels(planes) if self.colour else np.moveaxis(planes, -3, -1)
+        values = np.moveaxis(planes, -3, -1)
+        if self.colour:
+            values = colour.std_to_channels(planes / self.gains[:, None, None])
         return self._layout(values / self.scale)
 
     def _layout(self, values: np.ndarray) -> np.ndarray:
@@ -131,7 +143,7 @@ def iterate(
     *,
     method: str | Sampler = DEFAULT_METHOD,
     prior: str | Path | Prior = "pairwise",
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     channel_axis: int | None = None,
     data_range: float | None = None,
     **options: Any,
@@ -140,7 +152,9 @@ def iterate(
     sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
     frame = _Frame(image, sigma, channel_axis, data_range)
     loaded = load_prior(prior)
-    posteriors = [Posterior(loaded, plane, float(sigma) * frame.scale) for plane in frame.planes]
+    level = float(sigma) * frame.scale
+    pairs = zip(frame.planes, frame.gains, strict=True)
+    posteriors = [Posterior(loaded, plane, level * float(gain)) for plane, gain in pairs]
     try:
         rngs = np.random.default_rng(seed).spawn(len(posteriors))
     except (TypeError, ValueError):
@@ -169,7 +183,8 @@ def _steps(
             for p, e in zip(posteriors, estimates, strict=True)
         )
         figures = {key: float(np.mean([e.figures[key] for e in cropped])) for key in cropped[0].figures}
-        figures["std"] = float(np.mean([e.std.mean() for e in cropped]) / frame.scale)
+        spread = [e.std.mean() / gain for e, gain in zip(cropped, frame.gains, strict=True)]
+        figures["std"] = float(np.mean(spread) / frame.scale)
         seconds = time.perf_counter() - began
         yield Progress(step, sampler.total, seconds, seconds / step * (sampler.total - step), figures, cropped, frame)
 

@@ -9,7 +9,7 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluate", "paper"],
+    ["evaluate", "paper", "tiles"],
     ["run"],
     ["samplers"],
     ["posterior"],

@@ -1,42 +1,99 @@
-"""The `denoise` command: argparse only; one subcommand a file."""
+"""The `denoise` command: argparse only; one subcommand a file, imported when it is called."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 import denoiser
-from denoiser.cli import demo, gui, models
 
-COMMANDS = (demo, gui, models)
+COMMANDS = {
+    "run": "remove the noise from image files (what happens when no command is named)",
+    "demo": "add noise to a bundled photograph, denoise it, and show what was won",
+    "gui": "open the window",
+    "models": "list the priors that come with the program",
+    "completion": "print a script that teaches your shell to complete these commands",
+}
+_HELP = """\
+usage: denoise [run] FILE... [options]     remove the noise from image files
+       denoise COMMAND [options]           something else
+
+Bayesian image denoising: the most plausible picture behind the noise, and how far to trust every pixel of it.
+
+examples:
+  denoise photo.jpg                        writes photo-denoised.jpg
+  denoise photo.jpg -o clean.png           another name, another format
+  denoise --sigma 15 scan.tif              when you know the noise level (grey levels of 255)
+  denoise -r pictures --dir clean          a whole folder tree
+  denoise --quality fast *.png             quicker; 'best' takes longer
+  denoise photo.png --std sure.png         also a map of how uncertain every pixel is
+  denoise - < in.png > out.png             in a pipe
+
+commands:
+{commands}
+
+`denoise run --help` lists all options of denoising, `denoise COMMAND --help` those of another command.
+  -h, --help     show this and leave
+  --version      show the version and leave
+"""
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser(command: str) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    module = import_module(f"denoiser.cli.{command}")
+    line = COMMANDS[command]
     parser = argparse.ArgumentParser(
-        prog="denoise",
-        description="Bayesian image denoising: the posterior mean, and how far to trust every pixel of it.",
+        prog=f"denoise {command}",
+        description=line[0].upper() + line[1:] + ".",
+        epilog=getattr(module, "EXAMPLES", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"denoise {denoiser.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name, line = command.__name__.rsplit(".", 1)[-1], (command.__doc__ or "").splitlines()[0]
-        sub = commands.add_parser(name, help=line, description=line)
-        command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+    module.add_arguments(parser)
+    parser.set_defaults(run=module.run)
     return parser
+
+
+def _help() -> str:
+    return _HELP.format(commands="\n".join(f"  {name:12} {line}" for name, line in COMMANDS.items()))
+
+
+def _call(argv: list[str]) -> int:
+    if not argv:
+        print(_help(), end="", file=sys.stderr)
+        raise SystemExit(2)
+    if argv[0] in ("-h", "--help"):
+        print(_help(), end="")
+        return 0
+    if argv[0] == "--version":
+        print(f"denoise {denoiser.__version__}")
+        return 0
+    if argv[0] not in COMMANDS:
+        argv = ["run", *argv]
+    arguments = make_parser(argv[0]).parse_args(argv[1:])
+    return int(arguments.run(arguments))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    arguments = _parser().parse_args(argv)
     warnings.showwarning = lambda message, *_args, **_kwargs: print(f"denoise: {message}", file=sys.stderr)
+    if argv is None:
+        for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the run
+            with contextlib.suppress(AttributeError, ValueError):
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        return int(arguments.run(arguments))
+        return _call(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
-        print("denoise: interrupted", file=sys.stderr)
+        print("\ndenoise: interrupted", file=sys.stderr)
+        if argv is None:  # a kernel may still be at work in a thread, and leaving politely would wait for it
+            sys.stderr.flush()
+            os._exit(130)
         return 130
     except (ValueError, OSError, FloatingPointError, MemoryError) as error:
-        print(f"denoise: {error}", file=sys.stderr)
+        print(f"denoise: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return 1

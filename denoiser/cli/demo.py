@@ -1,4 +1,4 @@
-"""add noise to a bundled photograph, denoise it, and show what was won"""
+"""`denoise demo`: add noise to a bundled photograph, denoise it, and show what was won."""
 
 from __future__ import annotations
 

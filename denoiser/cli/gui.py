@@ -1,4 +1,4 @@
-"""open the window"""
+"""`denoise gui`: open the window."""
 
 from __future__ import annotations
 

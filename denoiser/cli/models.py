@@ -1,4 +1,4 @@
-"""list the priors that come with the program"""
+"""`denoise models`: list the priors that come with the program."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ __all__ = [
     "SUFFIXES",
     "Picture",
     "check_target",
+    "encode",
     "lost",
     "read",
     "same_file",
@@ -158,6 +159,11 @@ def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> N
     written lossless; JPEG at quality 95 without subsampling, or finer where the original was finer.
     A file is replaced as a whole or not at all; see `files.write_bytes` for links and permissions.
     """
+    files.write_bytes(target, encode(target, pixels, like))
+
+
+def encode(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> bytes:
+    """The bytes that `write` would write."""
     codec = check_target(target, like)
     if pixels.shape != like.pixels.shape:
         raise ValueError(f"pixels must have the shape {like.pixels.shape} of the picture read, got {pixels.shape}")
@@ -168,14 +174,12 @@ def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> N
         full = white if codec == "PNM" else float(np.iinfo(dtype).max)
         values = _whole(pixels, full, dtype, full / white)
     if codec == "PNG":
-        data = png.encode(values, like.alpha, like)
-    elif codec == "TIFF":
-        data = tiff.encode(values, like.alpha, like)
-    elif codec == "PNM":
-        data = pnm.encode(values, white)
-    else:
-        data = pillow.encode(values, like.alpha, codec, like)
-    files.write_bytes(target, data)
+        return png.encode(values, like.alpha, like)
+    if codec == "TIFF":
+        return tiff.encode(values, like.alpha, like)
+    if codec == "PNM":
+        return pnm.encode(values, white)
+    return pillow.encode(values, like.alpha, codec, like)
 
 
 def _whole(values: np.ndarray, white: float, dtype: np.dtype, scale: float = 1.0) -> np.ndarray:

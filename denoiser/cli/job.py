@@ -1,0 +1,296 @@
+"""One picture of a batch: read it, measure its noise, denoise it, write what was asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import denoiser
+from denoiser import figures, images, metrics, noise, tiles
+from denoiser.cli import journal, paths
+from denoiser.cli.progress import duration, patiently, steps
+from denoiser.images.files import label, read_bytes, write_bytes
+from denoiser.priors import Prior
+from denoiser.run import Progress
+from denoiser.samplers import Sampler
+
+_NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
+_MAP_PIXELS = 2_000_000  # a readable map needs no more
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line asks for, for every input alike."""
+
+    sampler: Sampler
+    prior: Prior
+    folder: Path | None  # --dir
+    output: str | None
+    sigma: float | None  # None: measured
+    strength: float
+    seed: int
+    memory: int | None
+    max_pixels: int
+    add_noise: float | None
+    reference: str | None
+    overwrite: bool
+    skip_existing: bool
+    resume: bool
+    std: str | None
+    residual: str | None
+    samples: str | None
+    quiet: bool
+    verbose: bool
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides what bytes become of an input."""
+        prior = [[f.tolist() for f in self.prior.filters], self.prior.epsilon, self.prior.padding]
+        experts = [[e.weights.tolist(), e.precisions.tolist()] for e in self.prior.experts]
+        return {
+            "version": denoiser.__version__, "method": self.sampler.name, "options": asdict(self.sampler),
+            "prior": hashlib.sha256(repr((prior, experts)).encode()).hexdigest(), "sigma": self.sigma,
+            "strength": self.strength, "seed": self.seed, "memory": self.memory, "add_noise": self.add_noise,
+        }  # fmt: skip
+
+
+@dataclass
+class Report:
+    """What happened to one input."""
+
+    input: str
+    output: str | None = None
+    status: str = "failed"  # done, copied, skipped, kept or failed
+    error: str | None = None
+    sigma: float | None = None  # the noise level used, in grey levels of 255
+    measured: bool = False
+    method: str | None = None
+    prior: str | None = None
+    tiles: int = 1
+    seconds: float = 0.0
+    uncertainty: float | None = None  # mean standard deviation of a pixel, in grey levels of 255
+    psnr: float | None = None
+    ssim: float | None = None
+    psnr_before: float | None = None
+    ssim_before: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Only numbers that JSON knows: infinity and nan become null."""
+        values = asdict(self)
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+
+    def line(self) -> str:
+        """For people."""
+        name, target = label(self.input), label(self.output or "")
+        name = "standard input" if name == paths.STANDARD else name
+        if self.status == "skipped":
+            return f"{name}: skipped, {target} exists already"
+        if self.status == "kept":
+            return f"{name}: {target} was finished before"
+        level = f"noise level {self.sigma:.1f}" + (" (measured)" if self.measured else "")
+        done = f"copied, {level}" if self.status == "copied" else f"{level}, {duration(self.seconds)}"
+        quality = ""
+        if self.psnr is not None:
+            quality = f", PSNR {self.psnr_before:.2f} -> {self.psnr:.2f} dB"
+            if self.ssim is not None:
+                quality += f", SSIM {self.ssim_before:.3f} -> {self.ssim:.3f}"
+        notes = f" (not kept: {'; '.join(self.notes)})" if self.notes else ""
+        return f"{name}: {done}{quality} -> {'standard output' if target == '-' else target}{notes}"
+
+
+class Job:
+    """The work on the inputs of one command, one after the other."""
+
+    def __init__(self, settings: Settings, inputs: list[str]) -> None:
+        self.settings, self.inputs = settings, inputs
+        self.taken: dict[str, str] = {}  # real path of every output so far -> its input
+        self.journalled = len(inputs) > 1 or settings.resume
+
+    def run(self, entry: paths.Input) -> Report:
+        """Denoise one input. Whatever goes wrong is in the report."""
+        report = Report(entry.path)
+        try:
+            if entry.error:
+                raise ValueError(entry.error)
+            self._run(entry, report)
+        except Exception as error:  # one bad file must not stop the others, not even by a mistake of ours
+            report.status, report.error = "failed", self._words(error, entry, report.output)
+        return report
+
+    def _words(self, error: Exception, entry: paths.Input, output: str | None) -> str:
+        text = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, MemoryError):
+            text = "not enough memory; a smaller --memory may help"
+        elif not isinstance(error, ValueError | OSError | FloatingPointError):
+            text = f"unexpected {type(error).__name__}: {text}"
+        s = self.settings
+        names = [entry.path, output, s.std, s.residual, s.samples, s.reference]
+        named = any(name and text.startswith(f"{label(name)}: ") for name in names)
+        where = "standard input" if entry.path == paths.STANDARD else label(entry.path)
+        return text if named or text.startswith("<std") else f"{where}: {text}"
+
+    def _run(self, entry: paths.Input, report: Report) -> None:
+        s = self.settings
+        piped = entry.path == paths.STANDARD
+        source = sys.stdin.buffer if piped else entry.path
+        origin = ""
+        if self.journalled and not piped:
+            origin = journal.made_from(patiently(read_bytes_named, entry.path), s.identity())
+        picture = patiently(lambda: images.read(source, max_pixels=s.max_pixels))
+        target = report.output = paths.output_for(entry, picture, s.output, s.folder)
+        stream = sys.stdout.buffer if target == paths.STANDARD else target
+        if not piped and os.path.lexists(target) and not images.same_file(entry.path, target):
+            if s.resume and journal.finished(target, s.folder, origin):
+                report.status = "kept"
+            elif s.skip_existing:
+                report.status = "skipped"
+            if report.status != "failed":
+                self.taken[os.path.realpath(target)] = entry.path
+                return
+        self._check(entry, target)
+        report.notes = images.lost(stream, picture)
+        reference = self._reference(picture)
+
+        clean = picture.pixels
+        noisy = clean
+        grey = picture.white / 255  # one grey level of 255 in the picture's own units
+        if s.add_noise is not None:
+            noisy = noise.add_noise(clean, s.add_noise * grey, s.seed)
+            reference = clean / grey
+        axis = -1 if clean.ndim == 3 else None
+        report.measured = s.sigma is None and s.strength > 0
+        level = patiently(noise.estimate_sigma, noisy, axis) / grey if report.measured else s.sigma or 0.0
+        if not math.isfinite(level):
+            raise ValueError("its noise cannot be measured; give --sigma")
+        if report.measured and level < _NOTHING:
+            level = 0.0
+        report.sigma = level * s.strength
+        last = None
+        mean, std = noisy, np.zeros(noisy.shape, np.float32)
+        if report.sigma > 0:
+            began = time.perf_counter()
+            last = self._denoise(noisy, report.sigma * grey, axis, picture.white, entry)
+            mean, std = last.mean, last.std
+            report.seconds = time.perf_counter() - began
+            report.method, report.prior = s.sampler.name, s.prior.name
+            report.tiles = last.tiles if isinstance(last, tiles.TiledProgress) else 1
+            report.uncertainty = float(std.mean()) / grey
+        if reference is not None:
+            report.psnr_before, report.ssim_before = _compare(reference, noisy / grey, axis)
+            report.psnr, report.ssim = _compare(reference, mean / grey, axis)
+        self._write(target, mean, picture, origin)
+        if s.std:
+            _write_numbers(s.std, std, 257 / grey, 0)
+            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std) / grey))
+        if s.residual:
+            _write_numbers(s.residual, noisy - mean, 257 / grey, 32768)
+        if s.samples:
+            out = io.BytesIO()
+            samples = np.empty((0, *mean.shape), np.float32) if last is None else last.samples
+            np.savez_compressed(out, mean=mean, std=std, samples=samples)
+            write_bytes(s.samples, out.getvalue())
+        report.status = "done" if last is not None else "copied"
+        if target != paths.STANDARD:
+            self.taken[os.path.realpath(target)] = entry.path
+
+    def _check(self, entry: paths.Input, target: str) -> None:
+        """Refuse what cannot be written, before anything is computed."""
+        s = self.settings
+        extras = [name for name in (s.std, s.std and map_name(s.std), s.residual, s.samples) if name]
+        taken = dict(self.taken)
+        for name in (target, *extras):
+            paths.check_output(name, self.inputs, taken, s.overwrite)
+            if name != paths.STANDARD:
+                taken[os.path.realpath(name)] = entry.path
+                folder = os.path.dirname(os.path.abspath(name))
+                if not os.path.isdir(folder) and (name != target or s.folder is None):
+                    raise ValueError(f"{label(name)}: cannot be written: there is no folder {label(folder)}")
+
+    def _reference(self, picture: images.Picture) -> np.ndarray | None:
+        name = self.settings.reference
+        if name is None:
+            return None
+        other = images.read(name, max_pixels=self.settings.max_pixels)
+        if other.pixels.shape != picture.pixels.shape:
+            sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
+            raise ValueError(f"{label(name)}: must have the shape of the picture; it has {sizes}")
+        return np.asarray(other.pixels * (255 / other.white))
+
+    def _denoise(self, noisy: np.ndarray, sigma: float, axis: int | None, white: float, entry: paths.Input) -> Progress:
+        s = self.settings
+        run = tiles.iterate_tiles(
+            noisy, sigma, memory=s.memory, method=s.sampler, prior=s.prior, seed=s.seed, channel_axis=axis,
+            data_range=white,
+        )  # fmt: skip
+        last: Progress | None = None
+        for last in steps(run, label(entry.path), s.quiet):
+            if s.samples and isinstance(last, tiles.TiledProgress):
+                raise ValueError("too large for --samples in this memory; allow more with --memory")
+        assert last is not None  # every sampler yields at least once
+        if s.verbose:
+            count = last.tiles if isinstance(last, tiles.TiledProgress) else 1
+            figure = ", ".join(f"{key} {value:.4g}" for key, value in last.figures.items())
+            print(f"{label(entry.path)}: {s.sampler}, {s.prior.name}, tiles: {count}; {figure}", file=sys.stderr)
+        return last
+
+    def _write(self, target: str, mean: np.ndarray, picture: images.Picture, origin: str) -> None:
+        """The result itself."""
+        s = self.settings
+        if target == paths.STANDARD:
+            patiently(images.write, sys.stdout.buffer, mean, picture)
+            return
+        data = patiently(images.encode, target, mean, picture)
+        if s.folder is not None:
+            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+        paths.check_output(target, self.inputs, self.taken, s.overwrite)  # a file may have come while we computed
+        if origin:
+            journal.announce(target, s.folder, origin, data)
+        write_bytes(target, data)
+
+
+def read_bytes_named(path: str) -> bytes:
+    """The bytes of a file; an error names it."""
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise OSError(f"{label(path)}: {error.strerror or error}") from None
+
+
+def map_name(std: str) -> str:
+    """Where the readable uncertainty map goes."""
+    path = Path(std)
+    return str(path.with_name(f"{path.stem}-map.png"))
+
+
+def _write_numbers(target: str, values: np.ndarray, scale: float, middle: float) -> None:
+    """Real numbers: as they are in a TIFF, scaled to 16 bits in a PNG."""
+    if target.lower().endswith(".png"):
+        whole = np.empty(values.shape, np.uint16)
+        for y in range(0, len(whole), 256):  # in strips, because real numbers take much memory
+            whole[y : y + 256] = np.clip(np.rint(values[y : y + 256] * scale + middle), 0, 65535)
+        images.write_uint16_png(target, whole)
+    else:
+        images.write_float_tiff(target, values)
+
+
+def _shrunk(values: np.ndarray) -> np.ndarray:
+    """Every n-th pixel of a picture that is too large to look at."""
+    n = math.ceil(math.sqrt(values.shape[0] * values.shape[1] / _MAP_PIXELS))
+    return values[::n, ::n] if n > 1 else values
+
+
+def _compare(truth: np.ndarray, image: np.ndarray, axis: int | None) -> tuple[float, float | None]:
+    """PSNR, and SSIM where the picture is large enough for it."""
+    decibels = metrics.psnr(truth, image, data_range=255)
+    if min(truth.shape[:2]) < 11:
+        return decibels, None
+    return decibels, metrics.ssim(truth, image, data_range=255, channel_axis=axis)

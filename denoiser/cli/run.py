@@ -1,0 +1,232 @@
+"""`denoise run`: real image files in, real image files out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+from denoiser import images, jit, tiles
+from denoiser.cli import paths
+from denoiser.cli.job import Job, Report, Settings
+from denoiser.images.files import label
+from denoiser.priors import available_priors, load_prior
+from denoiser.run import QUALITIES
+from denoiser.samplers import DEFAULT_METHOD, METHODS, make_sampler
+
+EXAMPLES = """\
+examples:
+  denoise photo.jpg                        writes photo-denoised.jpg; measures the noise itself
+  denoise photo.jpg -o clean.png           another name, another format
+  denoise --sigma 15 --strength 0.8 a.tif  a known noise level, and a lighter hand
+  denoise -r pictures --dir clean          a folder tree; --resume goes on after a kill
+  denoise photo.png --std sure.png         how uncertain every pixel is (and a readable sure-map.png)
+  denoise clean.png --add-noise 20 -o x.png --json      an experiment, with PSNR and SSIM
+  denoise -- -odd-name.png                 a name that begins with a dash
+exit codes: 0 all done, 1 an input failed, 2 wrong usage, 130 interrupted"""
+
+
+def _level(text: str) -> float | None:
+    return None if text == "auto" else _positive(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
+    return value
+
+
+def _whole(low: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be >= {low}, got {value}")
+        return value
+
+    return parse
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not match or float(match[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"must be a size such as 500M or 2G, got {text!r}")
+    return int(float(match[1]) * 1024 ** ("KMGT".index(match[2].upper()) + 1 if match[2] else 2))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Files, noise, quality, what to write, and the samplers' own options."""
+    add = parser.add_argument
+    add("inputs", nargs="+", metavar="INPUT", help="image files, folders (with -r), patterns, or - for standard input")
+    add("-r", "--recursive", action="store_true", help="take all pictures in folders and below")
+
+    add = parser.add_argument_group("output").add_argument
+    add("-o", "--output", metavar="FILE", help="the result, of one input; - for standard output")
+    add("--dir", type=Path, metavar="DIR", help="folder for the results; keeps the folder tree of the inputs")
+    add("--overwrite", action="store_true", help="replace results that exist already (never an input)")
+    add("--skip-existing", action="store_true", help="leave out inputs whose result exists already")
+    add("--resume", action="store_true", help="go on with a batch that was killed: keep what it finished")
+    add(
+        "--std",
+        metavar="FILE",
+        help="uncertainty of every pixel: .png of 16 bits or .tif; and a readable map beside it",
+    )
+    add("--residual", metavar="FILE", help="what was taken away: .png (16 bits, around mid-grey) or .tif")
+    add("--samples", metavar="FILE", help="candidate pictures, mean and uncertainty as numbers: .npz")
+    add("--json", action="store_true", help="one JSON object a line on standard output for every input")
+    add("-q", "--quiet", action="store_true", help="only errors")
+    add("-v", "--verbose", action="store_true", help="more words")
+
+    add = parser.add_argument_group("noise and quality").add_argument
+    add("--sigma", type=_level, metavar="N", help="noise level in grey levels of 255, or auto (the default); 0 copies")
+    add("--strength", type=_positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
+    add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
+    add("--method", choices=list(METHODS), help=f"how to find the picture (default {DEFAULT_METHOD})")
+    add("--prior", help=f"what pictures look like: {', '.join(available_priors())} or a model file (default pairwise)")
+    add("--seed", type=_whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
+
+    add = parser.add_argument_group("limits").add_argument
+    add("--threads", type=_whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
+    default = f"{tiles.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
+    add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
+    most = images.MAX_PIXELS
+    add("--max-pixels", type=_whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
+
+    add = parser.add_argument_group("experiments").add_argument
+    add("--add-noise", type=_positive, metavar="N", help="add noise first, and compare the result with the input")
+    add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")
+
+    _add_sampler_options(parser)
+
+
+def _flags() -> dict[str, dict[str, str]]:
+    """Flag -> method -> the option it sets. One flag for equal names; `--METHOD-NAME` where the flag is taken."""
+    flags: dict[str, dict[str, str]] = {}
+    for method, sampler in METHODS.items():
+        for name in sampler.options():
+            flag = "--" + name.replace("_", "-")
+            flags.setdefault(f"--{method}-{flag[2:]}" if flag == "--samples" else flag, {})[method] = name
+    return flags
+
+
+def _add_sampler_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("options of the methods")
+    for flag, owners in _flags().items():
+        kind, spec = METHODS[next(iter(owners))].options()[next(iter(owners.values()))]
+        defaults = [f"{m} {METHODS[m].options()[name][1].default}" for m, name in owners.items()]
+        meaning = f"{spec.metadata['meaning']} ({', '.join(defaults)})".replace("%", "%%")
+        extra: dict[str, Any] = {"type": kind, "metavar": "N"}
+        if kind is bool:
+            extra = {"action": argparse.BooleanOptionalAction}
+        elif spec.metadata["choices"]:
+            extra = {"choices": spec.metadata["choices"]}
+        group.add_argument(flag, dest=flag, default=None, help=meaning, **extra)
+
+
+def _wrong(message: str) -> NoReturn:
+    print(f"denoise: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """Everything that all inputs share, checked; wrong usage ends here."""
+    preset = dict(QUALITIES[arguments.quality])
+    method = arguments.method or preset.get("method", DEFAULT_METHOD)
+    prior = arguments.prior or preset.get("prior", "pairwise")
+    options = {k: v for k, v in preset.items() if k in METHODS[method].options()}
+    for flag, owners in _flags().items():
+        value = getattr(arguments, flag)
+        if value is None:
+            continue
+        if method not in owners:
+            known = [f for f, methods in _flags().items() if method in methods]
+            _wrong(f"{flag} is no option of the method {method}, which has {' '.join(known)}")
+        options[owners[method]] = value
+    try:
+        sampler, loaded = make_sampler(method, options), load_prior(prior)
+    except (ValueError, OSError) as error:
+        _wrong(str(error))
+    made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir}
+    as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
+    return Settings(**made, **as_given)
+
+
+def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> None:
+    """Options that do not go together."""
+    several = len(entries) > 1
+    for name in ("output", "std", "residual", "samples", "reference"):
+        if several and getattr(arguments, name) is not None:
+            flag = "-o" if name == "output" else f"--{name}"
+            _wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
+    for one, other in (
+        ("output", "dir"), ("overwrite", "skip_existing"), ("quiet", "verbose"), ("add_noise", "reference"),
+        ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
+    ):  # fmt: skip
+        if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
+            _wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
+    for name, suffixes in (("std", (".png", ".tif", ".tiff")), ("residual", (".png", ".tif", ".tiff"))):
+        value = getattr(arguments, name)
+        if value is not None and Path(value).suffix.lower() not in suffixes:
+            _wrong(f"--{name} {label(value)}: must end in .png or .tif")
+    if arguments.samples is not None and not arguments.samples.endswith(".npz"):
+        _wrong(f"--samples {label(arguments.samples)}: must end in .npz")
+    to_stdout = arguments.output == paths.STANDARD or (
+        arguments.output is None and arguments.dir is None and any(e.path == paths.STANDARD for e in entries)
+    )
+    if to_stdout and several:
+        _wrong("- is for one input")
+    if to_stdout and arguments.json:
+        _wrong("--json would mix with the picture on standard output; give -o FILE")
+    if to_stdout and sys.stdout.isatty():
+        _wrong("a picture is not written to a terminal; give -o FILE, or > FILE")
+    if arguments.dir is not None and os.path.lexists(arguments.dir) and not arguments.dir.is_dir():
+        _wrong(f"--dir {label(arguments.dir)}: is not a folder")
+    suffix = Path(arguments.output or "x.png").suffix.lower()
+    if suffix and arguments.output != paths.STANDARD and suffix not in images.SUFFIXES:
+        _wrong(f"-o {label(arguments.output)}: {suffix} cannot be written; use one of {' '.join(images.SUFFIXES)}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Denoise every input; one that fails is named, and the others are still done."""
+    entries = paths.expand(arguments.inputs, arguments.recursive, arguments.dir)
+    _check_usage(arguments, entries)
+    settings = _settings(arguments)
+    if arguments.threads is not None:
+        jit.set_threads(arguments.threads)
+    if not settings.quiet:
+        jit.on_compile(
+            lambda: print("denoise: compiling for this machine; only this once, about a minute", file=sys.stderr)
+        )
+    job = Job(settings, [e.path for e in entries])
+    failed = 0
+    for entry in entries:
+        report = job.run(entry)
+        failed += report.status == "failed"
+        _tell(report, entry, arguments)
+    if len(entries) > 1 and failed:
+        print(f"denoise: {failed} of {len(entries)} inputs failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _tell(report: Report, entry: paths.Input, arguments: argparse.Namespace) -> None:
+    if report.status == "failed":
+        print(f"denoise: {report.error}", file=sys.stderr, flush=True)
+    elif not arguments.quiet:
+        # a picture may be on standard output, or JSON
+        stream = sys.stderr if arguments.json or report.output == paths.STANDARD else sys.stdout
+        print(report.line(), file=stream, flush=True)
+    if arguments.json:
+        print(json.dumps(report.as_json()), flush=True)

@@ -19,7 +19,7 @@ from denoiser.posterior import Posterior
 from denoiser.priors import data_folder
 from denoiser.samplers.gibbs import Chain
 
-SIGMA, SWEEPS, CHAINS, ROUNDS = 10, 10, 2, 5
+SIGMA, SWEEPS, CHAINS, ROUNDS = 10, 6, 2, 8
 
 
 def seconds_per_sweep(chains: list[Chain]) -> float:

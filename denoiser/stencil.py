@@ -15,7 +15,7 @@ import numpy as np
 from denoiser.jit import kernel
 from denoiser.priors import Prior
 
-_BLOCK = 2048  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
+_BLOCK = 1024  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
 
 
 @kernel(fastmath=True)

@@ -8,9 +8,11 @@ from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.map import Map
 from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
+from denoiser.samplers.peers import PEERS
 from denoiser.samplers.svgd import SVGD
 
-METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (MPSVGD, MPSVGDSingle, SVGD, Gibbs, Map)}
+_SAMPLERS: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, Map, *PEERS)
+METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 
 DEFAULT_METHOD = MPSVGD.name
 

@@ -7,6 +7,7 @@ larger filters. Samplers know no prior by name: they ask for its blanket, factor
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -47,6 +48,13 @@ class Prior:
     epsilon: float = 1e-8
     description: str = ""
     citation: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the numbers that make it, whatever its name."""
+        prior = [[f.tolist() for f in self.filters], self.epsilon, self.padding]
+        experts = [[e.weights.tolist(), e.precisions.tolist()] for e in self.experts]
+        return hashlib.sha256(repr((prior, experts)).encode()).hexdigest()
 
     @cached_property
     def supports(self) -> tuple[tuple[Offset, ...], ...]:

@@ -9,13 +9,14 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluate", "paper", "tiles"],
+    ["evaluation", "paper", "tiles"],
     ["run"],
     ["samplers"],
     ["posterior"],
     ["stencil"],
     ["priors"],
     ["gsm"],
+    ["executors"],
     ["colour", "figures", "images", "jit", "metrics", "noise"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}

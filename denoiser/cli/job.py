@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 import os
@@ -53,11 +52,9 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """All that decides what bytes become of an input."""
-        prior = [[f.tolist() for f in self.prior.filters], self.prior.epsilon, self.prior.padding]
-        experts = [[e.weights.tolist(), e.precisions.tolist()] for e in self.prior.experts]
         return {
             "version": denoiser.__version__, "method": self.sampler.name, "options": asdict(self.sampler),
-            "prior": hashlib.sha256(repr((prior, experts)).encode()).hexdigest(), "sigma": self.sigma,
+            "prior": self.prior.fingerprint, "sigma": self.sigma,
             "strength": self.strength, "seed": self.seed, "memory": self.memory, "add_noise": self.add_noise,
         }  # fmt: skip
 

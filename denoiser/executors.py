@@ -1,0 +1,206 @@
+"""Where work runs: this process, local processes, or a Dask cluster, all behind `concurrent.futures.Executor`.
+
+Threads are never oversubscribed. Where several pieces of work run at a time, each uses a fair share of the cores:
+local processes `cores // workers` threads each, tasks of a cluster or of a thread pool one. A cluster is given no more
+tasks at a time than its workers have cores, which also bounds the images that are on their way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+import denoiser
+from denoiser import jit
+
+PATIENCE = 10.0  # seconds until a scheduler or its first worker must have answered
+_T = TypeVar("_T")
+
+
+def completed(
+    executor: Executor | None, task: Callable[..., Any], calls: Iterable[tuple[_T, tuple]]
+) -> Iterator[tuple[_T, Future]]:
+    """Run `task(*arguments)` for every (label, arguments); yields (label, finished future) in the order they finish.
+
+    The arguments are made late: only as many tasks are submitted at a time as the executor can well use. Without an
+    executor they run here, one after the other.
+
+    >>> [(label, future.result()) for label, future in completed(None, pow, [("a", (2, 3)), ("b", (3, 2))])]
+    [('a', 8), ('b', 9)]
+    """
+    todo = iter(calls)
+    if executor is None:
+        for label, arguments in todo:
+            yield label, _done(task, arguments)
+        return
+    running: dict[Future, _T] = {}
+    threads = _share(executor)
+    more = True
+    while more or running:
+        while more and len(running) < _capacity(executor):
+            call = next(todo, None)
+            if call is None:
+                more = False
+            else:
+                try:
+                    future = executor.submit(_with_threads, threads, os.getpid(), task, *call[1])
+                except RuntimeError as error:  # a pool that has lost a process takes nothing more
+                    future = Future()
+                    future.set_exception(error)
+                running[future] = call[0]
+        finished, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in finished:
+            yield running.pop(future), future
+
+
+def _done(task: Callable[..., Any], arguments: tuple) -> Future:
+    future: Future = Future()
+    try:
+        future.set_result(task(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def _capacity(executor: Executor) -> int:
+    """Tasks to have submitted at a time: for a pool some in advance, so that no worker waits for us."""
+    if isinstance(executor, Cluster):
+        return executor.capacity()
+    return 2 * int(getattr(executor, "_max_workers", 4))
+
+
+def _share(executor: Executor) -> int | None:
+    """Threads for each task; None for as many as there are."""
+    workers = int(getattr(executor, "_max_workers", 0))
+    if isinstance(executor, ThreadPoolExecutor) and workers == 1:
+        return None
+    if isinstance(executor, ProcessPoolExecutor):
+        return max(jit.get_threads() // workers, 1)
+    return 1
+
+
+def _with_threads(threads: int | None, parent: int, task: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a task where it landed, on so many threads."""
+    if threads == 1:
+        with jit.one_thread():
+            return task(*arguments)
+    if threads is not None and os.getpid() != parent and jit.get_threads() != threads:
+        jit.set_threads(threads)
+    return task(*arguments)
+
+
+def local_processes(workers: int) -> Executor:
+    """A pool of so many processes on this machine; a single one is this process itself, in another thread."""
+    if workers == 1:
+        return ThreadPoolExecutor(1, "denoise")
+    # not forked: a fork of a process with threads may deadlock
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+
+
+@contextlib.contextmanager
+def opened(executor: Executor) -> Iterator[Executor]:
+    """The executor, and when something goes wrong no waiting for what it is at."""
+    try:
+        yield executor
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+class Cluster(Executor):
+    """A Dask cluster, by the address of its scheduler. Tasks of workers that die run again on others.
+
+    A task whose first argument has a `key` is known to the scheduler by it, so it is never there twice.
+    """
+
+    def __init__(self, address: str) -> None:
+        if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://.+:\d+", address):
+            raise ValueError(f"--scheduler must look like tcp://HOST:PORT, got {address!r}")
+        try:
+            import distributed
+        except ImportError:
+            raise ValueError("a cluster needs Dask: pip install 'mpsvgd[dask]'") from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in our own words
+        self.address = address
+        self._cores: dict[str, int] = {}  # worker -> cores of its machine
+        try:
+            self._client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise OSError(f"{address}: no Dask scheduler answered within {PATIENCE:g} s") from error
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+            self._look(list(self._client.nthreads()), strict=True)
+        except TimeoutError:
+            self.shutdown(wait=False)
+            raise OSError(f"{address}: this Dask scheduler has no workers") from None
+        except BaseException:
+            self.shutdown(wait=False)
+            raise
+
+    def _look(self, workers: list[str], strict: bool = False) -> None:
+        """Learn how many cores new workers have; with `strict`, whether they could do our work at all."""
+        for worker, answer in self._client.run(_describe, workers=workers, on_error="return").items():
+            if isinstance(answer, tuple):
+                self._cores[worker] = answer[1]
+            known = isinstance(answer, tuple) and answer[0] == denoiser.__version__
+            if strict and not known:
+                problem = (
+                    f"has denoiser {answer[0]}, not {denoiser.__version__}" if isinstance(answer, tuple) else answer
+                )
+                raise OSError(f"{self.address}: the worker {worker} cannot help: {problem}")
+
+    def capacity(self) -> int:
+        """Tasks that run at a time: the workers' threads, but on no machine more than it has cores."""
+        threads: dict[str, int] = self._client.nthreads()
+        new = [worker for worker in threads if worker not in self._cores]
+        if new:
+            self._look(new)
+        hosts: dict[str, int] = {}
+        for worker, count in threads.items():
+            host = worker.rpartition(":")[0]
+            hosts[host] = min(hosts.get(host, 0) + count, self._cores.get(worker, 1))
+        return max(sum(hosts.values()), 1)
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
+        """Have it done on some worker."""
+        call = arguments[3:] if task is _with_threads else arguments
+        name = getattr(call[0], "key", None) if call else None
+        inner = self._client.submit(task, *arguments, pure=False, retries=1, key=name and f"denoise-{name}", **options)
+        outer: Future = Future()
+        outer.set_running_or_notify_cancel()
+        inner.add_done_callback(lambda _: self._pass_on(inner, outer))
+        return outer
+
+    def _pass_on(self, inner: Any, outer: Future) -> None:
+        try:
+            if inner.status == "finished":
+                outer.set_result(inner.result())
+            elif inner.status == "error":
+                outer.set_exception(_in_words(inner.exception()))
+            else:
+                outer.set_exception(OSError(f"{self.address}: the connection to the scheduler was lost"))
+        except BaseException as error:  # a result that could not be fetched
+            outer.set_exception(_in_words(error))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster; it goes on without us."""
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=2)
+
+
+def _describe() -> tuple[str, int]:
+    """What a worker says about itself."""
+    return denoiser.__version__, int(jit.config.NUMBA_NUM_THREADS)
+
+
+def _in_words(error: BaseException) -> BaseException:
+    if type(error).__name__ == "KilledWorker":
+        return OSError("every worker that took it died; are they short of memory?")
+    return error

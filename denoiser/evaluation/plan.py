@@ -173,7 +173,7 @@ def plan(
         if not np.isfinite(sigma) or sigma <= 0:
             raise ValueError(f"sigma must be > 0, got {sigma:g}")
     samplers = _samplers(methods, list(dict.fromkeys(counts)))
-    cases = {}
+    cases: dict[str, Case] = {}
     for truth in truths:
         for sigma in dict.fromkeys(levels):
             for seed in dict.fromkeys(numbers):
@@ -193,7 +193,7 @@ def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, sigma: float
     known = not isinstance(sampler, Peer)
     parts = {
         "version": denoiser.__version__, "image": truth.name, "number": truth.number, "pixels": truth.digest,
-        "method": method, "name": sampler.name, "options": asdict(sampler), "prior": [prior.name, prior.fingerprint] if known else None,
-        "sigma": sigma, "seed": seed,
+        "method": method, "name": sampler.name, "options": asdict(sampler),
+        "prior": [prior.name, prior.fingerprint] if known else None,        "sigma": sigma, "seed": seed,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]

@@ -27,7 +27,7 @@ class Row:
     coverage50, 90, 99: shares of pixels whose true value lies in the credible interval (`metrics.coverage`).
     seconds, threads: of one run, without compiling, on so many threads.
     memory: the most that the process held during the run, MB of 2^20 bytes; nan where the system does not tell.
-    bin_counts, bin_errors: pixels by predicted std in steps of sigma / 20, and their RMS error (`metrics.errors_by_std`).
+    bin_counts, bin_errors: pixels by predicted std, in steps of sigma / 20, and their RMS error.
     key: digest of the program's version, the image's pixels and everything that decides the numbers.
     """
 

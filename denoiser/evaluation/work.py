@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def _warm_up(case: Case) -> None:
     """Compile and import what the method needs, so that seconds are of the method alone."""
     name = case.sampler.name
     if (name, case.prior.name) not in _warm:
-        options = {k: v for k, v in _QUICK.items() if k in METHODS[name].options()}
+        options: dict[str, Any] = {k: v for k, v in _QUICK.items() if k in METHODS[name].options()}
         denoise(np.full((16, 16), 100.0), 10, method=name, prior=case.prior, **options)
         _warm.add((name, case.prior.name))
 

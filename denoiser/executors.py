@@ -12,6 +12,9 @@ import logging
 import multiprocessing
 import os
 import re
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
@@ -100,7 +103,21 @@ def local_processes(workers: int) -> Executor:
     if workers == 1:
         return ThreadPoolExecutor(1, "denoise")
     # not forked: a fork of a process with threads may deadlock
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, context, _begin_process, (os.getpid(), max(jit.get_threads() // workers, 1)))
+
+
+def _begin_process(parent: int, threads: int) -> None:
+    """A worker process leaves Ctrl-C to its parent, and ends when the parent is gone, even by a kill."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # for the peers' own libraries
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextlib.contextmanager

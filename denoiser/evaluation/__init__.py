@@ -6,10 +6,10 @@ loop.py     all rows, on any executor      table1.py   the paper's table beside 
 rows.py     rows and the files of rows
 """
 
-from denoiser.evaluation.loop import Step, evaluate, run_cases
-from denoiser.evaluation.plan import find_images, load_truths, plan
-from denoiser.evaluation.rows import Row, read_rows, to_csv, to_json
 from denoiser.evaluation.averages import Summary, summary
+from denoiser.evaluation.loop import Step, evaluate, run_cases
+from denoiser.evaluation.plan import find_images, load_truths, make_plan, parse_method
+from denoiser.evaluation.rows import Row, read_rows, to_csv, to_json
 
 __all__ = [
     "Row",
@@ -18,7 +18,8 @@ __all__ = [
     "evaluate",
     "find_images",
     "load_truths",
-    "plan",
+    "make_plan",
+    "parse_method",
     "read_rows",
     "run_cases",
     "summary",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser.evaluation.plan import Case, Images, Truth, load_truths, plan
+from denoiser.evaluation.plan import Case, Images, Truth, load_truths, make_plan
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import run_case
 from denoiser.executors import completed
@@ -57,7 +57,7 @@ def evaluate(
     ('flat', 'tv', True)
     """
     truths = load_truths(images)
-    cases = plan(truths, methods, sigmas, particles, seeds, prior)
+    cases = make_plan(truths, methods, sigmas, particles, seeds, prior)
     return run_cases(cases, truths, executor=executor, progress=progress)
 
 

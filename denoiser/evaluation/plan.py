@@ -154,7 +154,7 @@ def _samplers(methods: Iterable[str], particles: Sequence[int]) -> list[tuple[st
     return out
 
 
-def plan(
+def make_plan(
     truths: Sequence[Truth],
     methods: Iterable[str],
     sigmas: Iterable[float],
@@ -194,6 +194,6 @@ def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, sigma: float
     parts = {
         "version": denoiser.__version__, "image": truth.name, "number": truth.number, "pixels": truth.digest,
         "method": method, "name": sampler.name, "options": asdict(sampler),
-        "prior": [prior.name, prior.fingerprint] if known else None,        "sigma": sigma, "seed": seed,
+        "prior": [prior.name, prior.fingerprint] if known else None, "sigma": sigma, "seed": seed,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]

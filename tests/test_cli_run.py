@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from PIL import Image
+from test_images_safety import mutated
 
 from denoiser import images, jit
 from denoiser.cli import main
@@ -26,9 +27,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 def command(*arguments, **options):
     """The command as a process of its own."""
     call = [sys.executable, "-m", "denoiser", *map(str, arguments)]
-    return subprocess.Popen(
-        call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, **{"text": True, **options}
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(call, env=ENVIRONMENT, **{**pipes, **options})
 
 
 def denoise(*arguments, quick=True):
@@ -354,6 +354,41 @@ def test_files_that_claim_too_much(folder, capsys):
     assert lines[-1] == f"denoise: {len(lines) - 1} of {len(names) + 1} inputs failed"
 
 
+def damaged_batch(folder, first, last):
+    """Damaged files through the command: each is copied or refused in one line, within 2 s, and none stops it."""
+    for seed in range(first, last):
+        _, data = mutated(random.Random(seed))
+        (folder / f"{seed}.png").write_bytes(data)
+    names = [f"{seed}.png" for seed in range(first, last)]
+    call = [*names, "--sigma", "0", "--dir", "out", "--json", "-q"]
+    with open("errors", "w+") as errors, command(*call, stderr=errors) as process:
+        reports, waits, before = [], [], None
+        for line in process.stdout:
+            now = time.monotonic()
+            waits.append(now - (before or now))
+            before = now
+            reports.append(json.loads(line))
+        assert process.wait() == 1
+        errors.seek(0)
+        lines = errors.read().splitlines()
+    assert [r["input"] for r in reports] == names
+    assert max(waits) < 2, reports[waits.index(max(waits))]
+    failed = [r["input"] for r in reports if r["status"] == "failed"]
+    assert 0 < len(failed) < len(names)
+    assert [line.split(": ")[1] for line in lines[:-1]] == failed
+    assert lines[-1] == f"denoise: {len(failed)} of {len(names)} inputs failed"
+
+
+def test_300_damaged_files(folder):
+    damaged_batch(folder, 10_000, 10_300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+def test_10000_damaged_files(folder, block):
+    damaged_batch(folder, 1000 * block, 1000 * (block + 1))
+
+
 def test_awkward_targets(folder, capsys, monkeypatch):
     (folder / "x.png").mkdir()
     os.mkfifo("fifo.png")
@@ -545,6 +580,17 @@ def test_help_is_quick():
     assert "denoise -r pictures --dir clean" in out
     assert seconds < 0.5
     assert once("--version")[1].startswith("denoise 0.")
+
+
+def test_a_run_starts_quickly(folder):
+    def once():
+        began = time.monotonic()
+        process = command("a.png", "--overwrite", "--quality", "fast")
+        assert process.communicate()[1] == ""
+        return time.monotonic() - began
+
+    once()  # fills the cache
+    assert min(once() for _ in range(4)) < 1.5
 
 
 def test_help_imports_nothing_heavy():

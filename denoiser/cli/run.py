@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -11,9 +12,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from denoiser import images, jit, tiles
+from denoiser import executors, images, jit, tiles
 from denoiser.cli import paths
 from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.batch import run_all
 from denoiser.cli.job import Job, Report, Settings
 from denoiser.images.files import label
 from denoiser.priors import available_priors, load_prior
@@ -76,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument_group("limits").add_argument
     add("--threads", type=whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
+    add("--scheduler", metavar="tcp://HOST:PORT", help="denoise on the workers of this Dask cluster, a picture each")
     default = f"{tiles.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
     add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
     most = images.MAX_PIXELS
@@ -144,7 +147,7 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
             wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
     for one, other in (
         ("output", "dir"), ("overwrite", "skip_existing"), ("quiet", "verbose"), ("add_noise", "reference"),
-        ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
+        ("scheduler", "threads"), ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
             wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
@@ -183,16 +186,19 @@ def run(arguments: argparse.Namespace) -> int:
         )
     job = Job(settings, [e.path for e in entries])
     failed = 0
-    for entry in entries:
-        report = job.run(entry)
-        failed += report.status == "failed"
-        _tell(report, entry, arguments)
+    with contextlib.ExitStack() as stack:
+        cluster = None
+        if arguments.scheduler is not None:
+            cluster = stack.enter_context(executors.opened(executors.Cluster(arguments.scheduler)))
+        for report in run_all(job, entries, cluster):
+            failed += report.status == "failed"
+            _tell(report, arguments)
     if len(entries) > 1 and failed:
         print(f"denoise: {failed} of {len(entries)} inputs failed", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _tell(report: Report, entry: paths.Input, arguments: argparse.Namespace) -> None:
+def _tell(report: Report, arguments: argparse.Namespace) -> None:
     if report.status == "failed":
         print(f"denoise: {report.error}", file=sys.stderr, flush=True)
     elif not arguments.quiet:

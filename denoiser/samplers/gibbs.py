@@ -155,8 +155,8 @@ class Gibbs(Sampler):
 
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
         chains = [Chain(posterior, child, self.tolerance) for child in rng.spawn(self.chains)]
-        kept = np.empty((min(self.keep, self.samples), *posterior.shape), np.float32)
-        wanted = np.linspace(0, self.samples - 1, len(kept)).astype(int)
+        wanted = self._wanted()
+        kept = np.empty((len(wanted), *posterior.shape), np.float32)
         for sweep in range(self.total):
             if sweep in (0, self.burn_in):  # what is averaged during burn-in is for the eye only
                 count = stored = 0
@@ -181,6 +181,14 @@ class Gibbs(Sampler):
                 kept[:stored],
                 {"energy": float(np.mean([e[-1] for e in energies])), "rhat": rhat(energies)},
             )
+
+    def _wanted(self) -> np.ndarray:
+        """Which draws to keep, counted over all chains: evenly spaced sweeps, and of each all chains in their order."""
+        count = min(self.keep, self.samples)
+        whole = self.samples // self.chains  # the last sweep may lack some chains
+        sweeps = whole if count <= whole * self.chains else whole + 1
+        chosen = np.linspace(0, sweeps - 1, -(-count // self.chains)).astype(int)
+        return (chosen[:, None] * self.chains + np.arange(self.chains)).ravel()[:count]
 
 
 def rhat(traces: list[list[float]]) -> float:

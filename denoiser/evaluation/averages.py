@@ -150,6 +150,13 @@ def _with_error(average: Average, figure: str, digits: int, unit: float = 1.0) -
     return number(mean, digits, unit) + ("" if math.isnan(error) else f" ± {number(error, digits, unit)}")
 
 
+def with_interval(value: float, low: float, high: float, digits: int) -> str:
+    """A signed difference and its interval."""
+    if math.isnan(value):
+        return ""
+    return f"{value:+.{digits}f}" + ("" if math.isnan(low) else f" ({low:.{digits}f} to {high:.{digits}f})")
+
+
 def averages_table(averages: Iterable[Average]) -> str:
     """Markdown: mean ± standard error over the images."""
     lines = [
@@ -171,7 +178,7 @@ def differences_table(differences: Iterable[Difference]) -> str:
     for d in differences:
         lines.append(
             f"| {d.group} | {d.other} | {d.group.sigma:g} | {d.images} "
-            f"| {d.psnr:+.3f} ({number(d.psnr_low, 3)} to {number(d.psnr_high, 3)}) "
-            f"| {d.ssim:+.4f} ({number(d.ssim_low, 4)} to {number(d.ssim_high, 4)}) |"
+            f"| {with_interval(d.psnr, d.psnr_low, d.psnr_high, 3)} "
+            f"| {with_interval(d.ssim, d.ssim_low, d.ssim_high, 4)} |"
         )
     return "\n".join(lines) + "\n"

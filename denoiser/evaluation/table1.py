@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from denoiser.evaluation.averages import Average, Difference, Group, compare, group_of, number, summary
+from denoiser.evaluation.averages import Average, Difference, Group, compare, group_of, number, summary, with_interval
 from denoiser.evaluation.plan import Case, Truth, make_plan
 from denoiser.evaluation.rows import Row
 from denoiser.samplers import METHODS
@@ -98,11 +98,10 @@ def markdown(table: Iterable[Line]) -> str:
     for line in table:
         cells = [line.title, str(line.particles or "")]
         for sigma in SIGMAS:
-            published, ours, difference = line.published.get(sigma), line.ours.get(sigma), line.differences.get(sigma)
+            published, ours, d = line.published.get(sigma), line.ours.get(sigma), line.differences.get(sigma)
             cells.append(f"{published[0]:.2f} ({published[1]:.3f})" if published else "")
             cells.append(f"{ours.mean['psnr']:.2f} ({number(ours.mean['ssim'], 3)})" if ours else "")
-            low, high = (number(difference.psnr_low, 2), number(difference.psnr_high, 2)) if difference else ("", "")
-            cells.append(f"{difference.psnr:+.2f} ({low} to {high})" if difference else "")
+            cells.append(with_interval(d.psnr, d.psnr_low, d.psnr_high, 2) if d else "")
         out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out) + "\n"
 

@@ -145,7 +145,8 @@ def number(value: float, digits: int, unit: float = 1.0) -> str:
     return "" if math.isnan(value) else f"{value * unit:.{digits}f}"
 
 
-def _with_error(average: Average, figure: str, digits: int, unit: float = 1.0) -> str:
+def with_error(average: Average, figure: str, digits: int, unit: float = 1.0) -> str:
+    """A mean and its standard error."""
     mean, error = average.mean[figure], average.error[figure]
     return number(mean, digits, unit) + ("" if math.isnan(error) else f" ± {number(error, digits, unit)}")
 
@@ -164,9 +165,9 @@ def averages_table(averages: Iterable[Average]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for a in averages:
-        covers = " | ".join(_with_error(a, f"coverage{p}", 1, 100) for p in (50, 90, 99))
+        covers = " | ".join(with_error(a, f"coverage{p}", 1, 100) for p in (50, 90, 99))
         lines.append(
-            f"| {a.group} | {a.group.sigma:g} | {a.images} | {_with_error(a, 'psnr', 2)} | {_with_error(a, 'ssim', 4)} "
+            f"| {a.group} | {a.group.sigma:g} | {a.images} | {with_error(a, 'psnr', 2)} | {with_error(a, 'ssim', 4)} "
             f"| {covers} | {number(a.mean['seconds'], 2)} | {number(a.mean['memory'], 0)} |"
         )
     return "\n".join(lines) + "\n"

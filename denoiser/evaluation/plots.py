@@ -14,7 +14,10 @@ from denoiser.evaluation.table1 import LONG, ONE_CHAIN, title
 from denoiser.evaluation.work import EDGES
 
 _FEW = 200  # pixels in a bin, below which its error says little
-_STYLES = {"mp-svgd": ("C3", "o"), LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "svgd": ("C1", "v"), "gibbs": ("C2", "D")}
+_STYLES = {  # colour and marker
+    "mp-svgd": ("C3", "o"), LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "svgd": ("C1", "v"), "gibbs": ("C2", "D"),
+    "map": ("C4", "p"), "tv": ("0.5", "*"), "nlm": ("0.5", "P"), "wavelet": ("0.5", "X"), "bm3d": ("k", "*"),
+}  # fmt: skip
 
 
 def check() -> None:
@@ -75,7 +78,7 @@ def calibration(rows: Sequence[Row]) -> bytes:
             colour, marker = _STYLES.get(group.method, ("C7", "x"))
             dashed = "--" if group.particles == 100 else "-"
             axes.plot(centres[enough], errors[enough], dashed, marker=marker, color=colour, ms=4, label=name(group))
-        axes.set(xlim=(0, 1.2), ylim=(0, 1.6), title=f"sigma {sigma:g}", xlabel="predicted standard deviation / sigma")
+        axes.set(xlim=(0, 1.2), ylim=(0, 1.4), title=f"sigma {sigma:g}", xlabel="predicted standard deviation / sigma")
         axes.set_ylabel("RMS error / sigma")
         axes.grid(alpha=0.3)
     panels[0].legend(fontsize=8, loc="upper left")
@@ -83,31 +86,21 @@ def calibration(rows: Sequence[Row]) -> bytes:
 
 
 def speed_quality(rows: Sequence[Row]) -> bytes:
-    """Mean PSNR against mean seconds an image, a panel for each noise level."""
+    """Mean PSNR against mean seconds an image, a panel for each noise level; hollow marks: 100 particles."""
     sigmas = sorted({row.sigma for row in rows})
     figure, panels = _figure(len(sigmas))
     averages = summary(rows).averages
+    handles: dict[str, Any] = {}
     for sigma, axes in zip(sigmas, panels, strict=True):
-        here = sorted((a for a in averages if a.group.sigma == sigma), key=lambda a: a.mean["psnr"])
-        taken: list[tuple[float, float]] = []
-        span = max(here[-1].mean["psnr"] - here[0].mean["psnr"], 0.1)
-        for average in here:
-            seconds, decibels = average.mean["seconds"], average.mean["psnr"]
-            colour, marker = _STYLES.get(average.group.method, ("0.3", "*"))
-            axes.plot([seconds], [decibels], marker=marker, color=colour, ms=8)
-            # labels from the bottom up, each high enough above those that it could cover
-            height = decibels
-            for other, at in taken:
-                if abs(np.log10(seconds / other)) < 1.6 and height - at < 0.045 * span:
-                    height = at + 0.045 * span
-            taken.append((seconds, height))
-            right = seconds > 0.5
-            axes.annotate(
-                name(average.group), (seconds, decibels), (seconds * (0.8 if right else 1.25), height),
-                fontsize=8, va="center", ha="right" if right else "left",
-                arrowprops={"arrowstyle": "-", "color": "0.7", "lw": 0.6},
-            )  # fmt: skip
+        for average in averages:
+            group = average.group
+            if group.sigma == sigma:
+                colour, marker = _STYLES.get(group.method, ("0.3", "x"))
+                (handles[name(group)],) = axes.plot(
+                    [average.mean["seconds"]], [average.mean["psnr"]], marker, color=colour, ms=8,
+                    mfc="white" if group.particles == 100 else colour, mew=1.5,
+                )  # fmt: skip
         axes.set(xscale="log", title=f"sigma {sigma:g}", xlabel="seconds an image", ylabel="PSNR, dB")
-        axes.margins(x=0.15, y=0.08)
         axes.grid(alpha=0.3)
+    figure.legend(handles.values(), handles.keys(), loc="outside right center", fontsize=9)
     return _png(figure)

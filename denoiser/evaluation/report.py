@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from denoiser.evaluation import plots, table1
-from denoiser.evaluation.averages import Average, averages_table, summary
+from denoiser.evaluation.averages import Average, group_of, number, summary, with_error
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
 from denoiser.images.files import write_bytes
@@ -22,20 +22,19 @@ def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
     inside = folder / "results"
     os.makedirs(inside, exist_ok=True)
     lines = table1.lines(rows)
-    table = table1.markdown(lines)
     files = {
-        inside / "table1.md": f"{table}\n{table1.WHY}\n".encode(),
+        inside / "table1.md": f"{table1.markdown(lines)}\n{table1.WHY}\n".encode(),
         inside / "table1.csv": table1.to_csv(lines).encode(),
         inside / "calibration.png": plots.calibration(rows),
         inside / "speed-quality.png": plots.speed_quality(rows),
-        folder / "results.md": _page(rows, table).encode(),
+        folder / "results.md": _page(rows, lines).encode(),
     }
     for path, data in files.items():
         write_bytes(path, data)
     return list(files)
 
 
-def _page(rows: Sequence[Row], table: str) -> str:
+def _page(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str:
     averages = summary(rows).averages
     images = len({row.image for row in rows})
     threads = sorted({row.threads for row in rows})
@@ -43,12 +42,12 @@ def _page(rows: Sequence[Row], table: str) -> str:
         command=COMMAND,
         images=images,
         threads=" or ".join(map(str, threads)),
-        table=table,
+        table=table1.markdown(lines),
         why=table1.WHY,
         claims="".join(f"- {'holds' if holds else 'FAILS'}: {claim}\n" for claim, holds in claims(averages)),
-        averages=averages_table(averages),
-        verdicts="".join(f"- {verdict}\n" for verdict in _verdicts(averages)),
-        ratios=_ratios(rows),
+        calibration=_calibration_table(rows, lines),
+        plainly=_plainly(rows, averages),
+        speed=_speed_table(lines),
     )
 
 
@@ -84,36 +83,69 @@ def claims(averages: Sequence[Average]) -> list[tuple[str, bool]]:
     return out
 
 
-def _verdicts(averages: Sequence[Average]) -> list[str]:
-    """Over- or under-confident: a sentence for each method that has an opinion."""
+def verdict(average: Average) -> str:
+    """Whether its 90 % interval holds too little or too much; a point, or two standard errors, count as right."""
+    off, error = average.mean["coverage90"] - 0.9, average.error["coverage90"]
+    if not abs(off) > max(0.01, 2 * error):  # the error of a single image is nan
+        return "about right"
+    return "over-confident" if off < 0 else "under-confident"
+
+
+def thirds(rows: Sequence[Row]) -> list[float]:
+    """RMS error over predicted std (1 is honest), of the third of all pixels that is surest, the middle, the last."""
+    counts, errors = plots.pooled_bins(rows)
+    predicted = (EDGES[:-1] + EDGES[1:]) / 2
+    ends = np.cumsum(counts) / counts.sum() * 3
+    begins = np.concatenate([[0.0], ends[:-1]])
     out = []
-    for a in averages:
-        if a.group.particles is not None:
-            off, error = 100 * (a.mean["coverage90"] - 0.9), 100 * a.error["coverage90"]
-            word = "about right" if abs(off) <= 1 else "over-confident" if off < 0 else "under-confident"
-            out.append(
-                f"{plots.name(a.group)}, sigma {a.group.sigma:g}: {word}; "
-                f"the 90 % interval covers {90 + off:.1f} ± {error:.1f} %"
-            )
+    for third in range(3):
+        share = np.clip(np.minimum(ends, third + 1) - np.maximum(begins, third), 0, None)  # of each bin's pixels
+        out.append(float(np.sqrt((share @ errors**2) / (share @ predicted**2))))
     return out
 
 
-def _ratios(rows: Sequence[Row]) -> str:
-    """Real error over predicted standard deviation, for the third of the pixels that is surest, and so on."""
-    out = ["| method | sigma | surest third | middle third | least sure third |", "|---|---|---|---|---|"]
-    predicted = (EDGES[:-1] + EDGES[1:]) / 2
-    for average in summary(rows).averages:
-        members = [r for r in rows if plots.group_of(r) == average.group]
-        if average.group.particles is not None:
-            counts, errors = plots.pooled_bins(members)
-            # each bin's pixels, shared out to thirds
-            ends = np.cumsum(counts) / counts.sum() * 3
-            begins = np.concatenate([[0.0], ends[:-1]])
-            cells = []
-            for third in range(3):
-                weights = np.clip(np.minimum(ends, third + 1) - np.maximum(begins, third), 0, None)
-                cells.append(f"{np.sqrt((weights @ errors**2) / (weights @ predicted**2)):.2f}")
-            out.append(f"| {plots.name(average.group)} | {average.group.sigma:g} | {' | '.join(cells)} |")
+def _calibration_table(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str:
+    heads = ["method", "M", "sigma", "50 % covers", "90 % covers", "99 % covers", "verdict", "surest", "middle", "last"]
+    out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for line in lines:
+        for sigma, average in line.ours.items():
+            if line.particles is not None:
+                covers = [with_error(average, f"coverage{p}", 1, 100) for p in (50, 90, 99)]
+                members = [row for row in rows if group_of(row) == average.group]
+                ratios = [f"{ratio:.2f}" for ratio in thirds(members)]
+                cells = [line.title, str(line.particles), f"{sigma:g}", *covers, verdict(average), *ratios]
+                out.append("| " + " | ".join(cells) + " |")
+    return "\n".join(out) + "\n"
+
+
+def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
+    """The table in sentences, for the methods that matter."""
+    out = []
+    for method, prior, count, words in (
+        (table1.LONG, "pairwise", 600, "The pairwise model itself (long Gibbs run)"),
+        ("mp-svgd", "pairwise", 50, "MP-SVGD, M = 50"),
+        ("svgd", "pairwise", 50, "SVGD, M = 50"),
+        ("gibbs", "foe3x3", 200, "The 3x3 model (Gibbs)"),
+    ):
+        for sigma in table1.SIGMAS:
+            average = next((a for a in averages if a.group == (method, prior, count, sigma)), None)
+            if average is not None:
+                surest, _, last = thirds([row for row in rows if group_of(row) == average.group])
+                covers = with_error(average, "coverage90", 1, 100)
+                out.append(
+                    f"- {words}, sigma {sigma:g}: {verdict(average)}. The 90 % interval covers {covers} %. Errors are "
+                    f"{surest:.2f} times the prediction where it is surest, {last:.2f} times where it is least sure.\n"
+                )
+    return "".join(out)
+
+
+def _speed_table(lines: Sequence[table1.Line]) -> str:
+    out = ["| method | M | sigma | PSNR, dB | seconds | memory, MB |", "|---|---|---|---|---|---|"]
+    for line in lines:
+        for sigma, average in line.ours.items():
+            numbers = f"{average.mean['seconds']:.3g} | {number(average.mean['memory'], 0)}"
+            psnr = with_error(average, "psnr", 2)
+            out.append(f"| {line.title} | {line.particles or ''} | {sigma:g} | {psnr} | {numbers} |")
     return "\n".join(out) + "\n"
 
 
@@ -132,7 +164,7 @@ the memory follows from the seeds to the last digit, on any number of workers.
 ## Table 1 of the paper
 
 PSNR in dB (SSIM). "Minus long run": the mean paired difference in PSNR to 600 Gibbs draws, with the 95 % interval of a
-bootstrap over the images. The same as [CSV](results/table1.csv).
+bootstrap over the images. The same as [CSV](results/table1.csv). Made by `{command}`.
 
 {table}
 {why}
@@ -140,24 +172,27 @@ bootstrap over the images. The same as [CSV](results/table1.csv).
 {claims}
 ## Calibration
 
-How often the true pixel lies in the 50 %, 90 % and 99 % credible intervals; means over the images with their standard
+How often the true pixel lies in the 50 %, 90 % and 99 % credible intervals: means over the images with their standard
 errors. The interval is mean ± t std, with Student's t for the number of draws: exact for a Gaussian posterior, where
-empirical quantiles of 50 draws could not even state a 99 % interval. Point estimates have none.
+empirical quantiles of 50 draws could not even state a 99 % interval. A point, or two standard errors, count as right.
+The last three columns are RMS error over predicted standard deviation (1 is honest, more is over-confident) for the
+third of all pixels that the method is surest of, the middle third, and the last. Point estimates have no opinion.
 
-{averages}
-Plainly (a point counts as right):
+{calibration}
+Plainly:
 
-{verdicts}
+{plainly}
 ![RMS error against predicted standard deviation](results/calibration.png)
 
-Above the dashed line errors are larger than predicted: over-confident. Pixels of all images together, sorted by their
-predicted standard deviation. The same in three numbers, RMS error over predicted standard deviation (1 is honest):
+Pixels of all images together, sorted by their predicted standard deviation. Above the dashed line errors are larger
+than predicted: over-confident. Made by `{command}`.
 
-{ratios}
 ## Speed and quality
 
 ![PSNR against seconds](results/speed-quality.png)
 
-Seconds an image on {threads} threads, compilation not counted; memory is the most that the process held meanwhile. Both
-are of the machine that made this page: compare them with each other only.
+{speed}
+Seconds an image on {threads} threads, one image at a time, compilation not counted. Memory is the most that the whole
+process, Python and libraries included, held during the run. Both are of the machine that made this page, and on a
+shared machine they wander: compare them with each other only. Made by `{command}`.
 """

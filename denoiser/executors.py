@@ -7,6 +7,7 @@ tasks at a time than its workers have cores, which also bounds the images that a
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import logging
 import multiprocessing
@@ -40,7 +41,7 @@ def completed(
     todo = iter(calls)
     if executor is None:
         for label, arguments in todo:
-            yield label, _done(task, arguments)
+            yield label, _fill(Future(), task, arguments)
         return
     running: dict[Future, _T] = {}
     threads = _share(executor)
@@ -62,8 +63,8 @@ def completed(
             yield running.pop(future), future
 
 
-def _done(task: Callable[..., Any], arguments: tuple) -> Future:
-    future: Future = Future()
+def _fill(future: Future, task: Callable[..., Any], arguments: tuple) -> Future:
+    """Run a task, and have the future hold what became of it."""
     try:
         future.set_result(task(*arguments))
     except Exception as error:
@@ -148,10 +149,13 @@ class Cluster(Executor):
         self.address = address
         self._cores: dict[str, int] = {}  # worker -> cores of its machine
         try:
-            self._client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError) as error:
+            self._client = _within(
+                PATIENCE, lambda: distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+            )
+        except (OSError, ValueError, concurrent.futures.TimeoutError) as error:
             raise OSError(f"{address}: no Dask scheduler answered within {PATIENCE:g} s") from error
         try:
+            self._check("scheduler", self._client.run_on_scheduler(_describe))
             self._client.wait_for_workers(1, timeout=PATIENCE)
             self._look(list(self._client.nthreads()), strict=True)
         except TimeoutError:
@@ -164,14 +168,16 @@ class Cluster(Executor):
     def _look(self, workers: list[str], strict: bool = False) -> None:
         """Learn how many cores new workers have; with `strict`, whether they could do our work at all."""
         for worker, answer in self._client.run(_describe, workers=workers, on_error="return").items():
-            if isinstance(answer, tuple):
+            if strict:
+                self._check(f"worker {worker}", answer)
+            if not isinstance(answer, BaseException):
                 self._cores[worker] = answer[1]
-            known = isinstance(answer, tuple) and answer[0] == denoiser.__version__
-            if strict and not known:
-                problem = (
-                    f"has denoiser {answer[0]}, not {denoiser.__version__}" if isinstance(answer, tuple) else answer
-                )
-                raise OSError(f"{self.address}: the worker {worker} cannot help: {problem}")
+
+    def _check(self, who: str, answer: Any) -> None:
+        if isinstance(answer, BaseException):
+            raise OSError(f"{self.address}: the {who} cannot help: {answer}")
+        if answer[0] != denoiser.__version__:
+            raise OSError(f"{self.address}: the {who} has denoiser {answer[0]}, not {denoiser.__version__}")
 
     def capacity(self) -> int:
         """Tasks that run at a time: the workers' threads, but on no machine more than it has cores."""
@@ -210,6 +216,13 @@ class Cluster(Executor):
         """Leave the cluster; it goes on without us."""
         with contextlib.suppress(Exception):
             self._client.close(timeout=2)
+
+
+def _within(seconds: float, make: Callable[[], _T]) -> _T:
+    """What `make` makes, or TimeoutError: a server that takes the call and says nothing would keep it forever."""
+    future: Future = Future()
+    threading.Thread(target=lambda: _fill(future, make, ()), daemon=True).start()
+    return future.result(timeout=seconds)
 
 
 def _describe() -> tuple[str, int]:

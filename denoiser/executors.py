@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import functools
 import logging
 import multiprocessing
 import os
@@ -149,9 +150,8 @@ class Cluster(Executor):
         self.address = address
         self._cores: dict[str, int] = {}  # worker -> cores of its machine
         try:
-            self._client = _within(
-                PATIENCE, lambda: distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-            )
+            client = functools.partial(distributed.Client, address, timeout=PATIENCE, set_as_default=False)
+            self._client = _within(PATIENCE, client)
         except (OSError, ValueError, concurrent.futures.TimeoutError) as error:
             raise OSError(f"{address}: no Dask scheduler answered within {PATIENCE:g} s") from error
         try:

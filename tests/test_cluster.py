@@ -26,7 +26,7 @@ class Machines:
     """A scheduler and its workers, each a process."""
 
     def __init__(self, folder):
-        self.processes, self.folder = [], folder
+        self.processes, self.workers, self.folder = [], [], folder
         self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", folder / "scheduler.json")
         until = time.monotonic() + 60
         while not (folder / "scheduler.json").exists() or not (folder / "scheduler.json").read_text():
@@ -47,6 +47,22 @@ class Machines:
     def worker(self, threads=1):
         return self.start("worker", self.address, "--no-nanny", "--nthreads", threads)
 
+    def keep(self, count, threads):
+        """Have so many live workers of so many threads each, and no others."""
+        wanted = [p for p, n in self.workers if p.poll() is None and n == threads]
+        for process, _ in self.workers:
+            if process not in wanted:
+                process.kill()
+                process.wait()
+        self.workers = [(p, threads) for p in wanted]
+        self.workers += [(self.worker(threads), threads) for _ in range(count - len(wanted))]
+        with distributed.Client(self.address, set_as_default=False) as client:
+            until = time.monotonic() + 60
+            while list(client.nthreads().values()) != [threads] * count:
+                assert time.monotonic() < until, (self.folder / "log").read_text()
+                time.sleep(0.05)
+        return [p for p, _ in self.workers]
+
     def stop(self):
         for process in self.processes:
             with contextlib.suppress(ProcessLookupError):
@@ -63,19 +79,8 @@ def machines(tmp_path_factory):
 
 @pytest.fixture
 def two(machines):
-    """Two fresh workers, and what is left of them afterwards is removed."""
-    workers = [machines.worker(), machines.worker()]
-    with executors.Cluster(machines.address) as cluster:
-        cluster._client.wait_for_workers(2, timeout=60)
-    yield workers
-    for worker in workers:
-        worker.kill()
-        worker.wait()
-    with distributed.Client(machines.address, set_as_default=False) as client:
-        until = time.monotonic() + 20
-        while client.nthreads():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+    """Two workers that are alive: those that an earlier test has killed are replaced."""
+    return machines.keep(2, threads=1)
 
 
 def kill_half_way(machines, worker, count):
@@ -150,23 +155,17 @@ def test_the_command(machines, two, tmp_path, capsys, monkeypatch):
 def test_more_threads_than_cores(machines):
     """Two workers that each claim all cores do not get more tasks at a time than there are cores."""
     cores = int(jit.config.NUMBA_NUM_THREADS)
-    workers = [machines.worker(cores), machines.worker(cores)]
-    try:
-        with executors.Cluster(machines.address) as cluster:
-            cluster._client.wait_for_workers(2, timeout=60)
-            assert sum(cluster._client.nthreads().values()) == 2 * cores
-            assert cluster.capacity() == cores
-            for _, future in executors.completed(cluster, _busy, [(n, (n,)) for n in range(6)]):
-                process, own, used, count = future.result()
-                assert process != os.getpid()
-                assert used == {own}
-                assert count == 1
-            (_, future), *_ = executors.completed(cluster, len, [("a number has no length", (5,))])
-            assert isinstance(future.exception(), TypeError)
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
+    machines.keep(2, threads=cores)
+    with executors.Cluster(machines.address) as cluster:
+        assert sum(cluster._client.nthreads().values()) == 2 * cores
+        assert cluster.capacity() == cores
+        for _, future in executors.completed(cluster, _busy, [(n, (n,)) for n in range(6)]):
+            process, own, used, count = future.result()
+            assert process != os.getpid()
+            assert used == {own}
+            assert count == 1
+        ((_, future),) = executors.completed(cluster, len, [("a number has no length", (5,))])
+        assert isinstance(future.exception(), TypeError)
 
 
 def failure(capsys, address, code=1):
@@ -194,6 +193,7 @@ def test_a_scheduler_that_does_not_answer(capsys, monkeypatch, tmp_path):
 
 def test_a_scheduler_without_workers(machines, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    machines.keep(0, threads=1)
     monkeypatch.setattr(executors, "PATIENCE", 2)
     assert failure(capsys, machines.address) == f"denoise: {machines.address}: this Dask scheduler has no workers"
 

@@ -276,6 +276,7 @@ def test_any_kill_leaves_a_file_to_go_on_with(tmp_path, form):
         path.write_bytes(whole[:length])
         file = Results(path, form, {"k1", "k2", "k3"}, resume=True)
         complete = whole[:length].rfind(b"\n") + 1
+        assert path.read_bytes() == (whole[:complete] or form.header)
         assert repr(file.rows) == repr(rows[: len(file.rows)])
         assert bool(file.repaired) == (complete < length)
         for row in rows[len(file.rows) :]:

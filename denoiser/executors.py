@@ -10,7 +10,6 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
-import logging
 import multiprocessing
 import os
 import re
@@ -146,8 +145,7 @@ class Cluster(Executor):
             import distributed
         except ImportError:
             raise ValueError("a cluster needs Dask: pip install 'mpsvgd[dask]'") from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said in our own words
-        self.address = address
+        self.address, self._lost = address, f"{address}: the connection to the scheduler was lost"
         self._cores: dict[str, int] = {}  # worker -> cores of its machine
         try:
             client = functools.partial(distributed.Client, address, timeout=PATIENCE, set_as_default=False)
@@ -181,10 +179,13 @@ class Cluster(Executor):
 
     def capacity(self) -> int:
         """Tasks that run at a time: the workers' threads, but on no machine more than it has cores."""
-        threads: dict[str, int] = self._client.nthreads()
-        new = [worker for worker in threads if worker not in self._cores]
-        if new:
-            self._look(new)
+        try:
+            threads: dict[str, int] = self._client.nthreads()
+            new = [worker for worker in threads if worker not in self._cores]
+            if new:
+                self._look(new)
+        except (OSError, RuntimeError, ValueError):  # a closed client raises all of them
+            raise OSError(self._lost) from None
         hosts: dict[str, int] = {}
         for worker, count in threads.items():
             host = worker.rpartition(":")[0]
@@ -208,7 +209,7 @@ class Cluster(Executor):
             elif inner.status == "error":
                 outer.set_exception(_in_words(inner.exception()))
             else:
-                outer.set_exception(OSError(f"{self.address}: the connection to the scheduler was lost"))
+                outer.set_exception(OSError(self._lost))
         except BaseException as error:  # a result that could not be fetched
             outer.set_exception(_in_words(error))
 

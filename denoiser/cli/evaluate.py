@@ -11,6 +11,7 @@ from pathlib import Path
 
 from denoiser import executors, jit
 from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.cluster import connect
 from denoiser.cli.live import Live
 from denoiser.evaluation import Row, Step, find_images, load_truths, make_plan, parse_method, run_cases, summary
 from denoiser.evaluation.plan import Case, Truth
@@ -56,7 +57,9 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
 def make_executor(arguments: argparse.Namespace) -> Executor:
     """What `add_workers` asked for."""
     if arguments.scheduler is not None:
-        return executors.Cluster(arguments.scheduler)
+        return connect(arguments.scheduler)
+    # after Ctrl-C we leave at once, and Python's own helper process would complain of semaphores
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker")
     return executors.local_processes(arguments.workers)
 
 

@@ -16,6 +16,7 @@ from denoiser import executors, images, jit, tiles
 from denoiser.cli import paths
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.batch import run_all
+from denoiser.cli.cluster import connect
 from denoiser.cli.job import Job, Report, Settings
 from denoiser.images.files import label
 from denoiser.priors import available_priors, load_prior
@@ -189,7 +190,7 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         cluster = None
         if arguments.scheduler is not None:
-            cluster = stack.enter_context(executors.opened(executors.Cluster(arguments.scheduler)))
+            cluster = stack.enter_context(executors.opened(connect(arguments.scheduler)))
         for report in run_all(job, entries, cluster):
             failed += report.status == "failed"
             _tell(report, arguments)

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.posterior import Posterior
 from denoiser.samplers.base import option
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.particles import Move, Mover, ParticleSampler
+from denoiser.target import Target
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class SVGD(ParticleSampler):
 
     bandwidth: float = option(1.0, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
 
-    def mover(self, posterior: Posterior) -> Mover:
-        powers = np.zeros((2, posterior.size), np.float32)
+    def mover(self, target: Target) -> Mover:
+        powers = np.zeros((2, target.size), np.float32)
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if move.fresh:
                 powers[:] = 0
-            images = x.reshape(-1, *posterior.shape)
-            scores = posterior.score(images, move.tables).reshape(x.shape)
+            images = x.reshape(-1, *target.shape)
+            scores = target.score(images, move.tables).reshape(x.shape)
             gradients, repulsions = global_forces(x, scores, kernel=self.kernel, bandwidth=self.bandwidth)
             x += np.float32(move.step) * _adagrad(gradients + repulsions, powers)
 

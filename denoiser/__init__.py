@@ -2,7 +2,7 @@
 
 >>> import denoiser
 >>> sorted(denoiser.METHODS)
-['gibbs', 'map', 'mp-svgd', 'mp-svgd-s', 'svgd']
+['gibbs', 'hmc', 'map', 'mp-svgd', 'mp-svgd-s', 'svgd']
 """
 
 from importlib import import_module

@@ -6,11 +6,13 @@ from typing import Any
 
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Gibbs
+from denoiser.samplers.hmc import HMC
 from denoiser.samplers.map import Map
 from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
 from denoiser.samplers.svgd import SVGD
 
-METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in (MPSVGD, MPSVGDSingle, SVGD, Gibbs, Map)}
+_ALL: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map)
+METHODS: dict[str, type[Sampler]] = {sampler.name: sampler for sampler in _ALL}
 
 DEFAULT_METHOD = MPSVGD.name
 

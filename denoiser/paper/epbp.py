@@ -33,6 +33,7 @@ def epbp(grid: GridMRF, particles: int, rng: np.random.Generator) -> np.ndarray:
                 laplace_message(x, normalised(log_weights), GRID, LAPLACE_SCALE, message)
                 log_messages[d, t] = np.log(message)
                 sites.update_edge(d, t, log_messages[d, t])
-    return np.stack(
-        [normalised(sites.log_nodes[t] + sum(log_messages[d, t] for d in sites.neighbours[t])) for t in range(grid.size)]
-    )
+    beliefs = []
+    for t, beside in enumerate(sites.neighbours):
+        beliefs.append(normalised(sites.log_nodes[t] + sum(log_messages[d, t] for d in beside)))
+    return np.stack(beliefs)

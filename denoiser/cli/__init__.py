@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "add noise to a bundled photograph, denoise it, and show what was won",
     "gui": "open the window",
     "models": "list the priors that come with the program",
+    "reproduce": "make the figures of the paper behind it anew",
     "completion": "print a script that teaches your shell to complete these commands",
 }
 _HELP = """\

@@ -26,7 +26,7 @@ FUNCTIONS = ["x", "x^2", "1/(1+exp(wx+b))", "cos(wx+b)"]
 Functions = dict[str, list[Callable[[np.ndarray], np.ndarray]]]
 
 
-def test_functions(nodes: int, rng: np.random.Generator) -> Functions:
+def paper_functions(nodes: int, rng: np.random.Generator) -> Functions:
     """The paper's four test functions of a node; the last two for ten draws of omega ~ N(0, 1), b ~ U(0, 2 pi)."""
     pairs = [(rng.standard_normal(nodes), rng.uniform(0, 2 * np.pi, nodes)) for _ in range(DRAWS)]
     x, square, logistic, cosine = FUNCTIONS
@@ -81,7 +81,7 @@ def experiment(setting: Setting, counts: Sequence[int], runs: int, scale: TruthS
     grid = GridMRF(draw_y(SHAPE, rng))
     first, rest = setting.share(0, 0.2), setting.share(0.2, 1)
     truth = ground_truth(grid, scale.samples, scale.burn_in, rng, lambda share: first.tell("truth", share))
-    functions = test_functions(grid.size, rng)
+    functions = paper_functions(grid.size, rng)
     cases = [(name, m, r) for m in counts for name in METHODS if name != "EP" for r in range(runs)]
     rows = squared_errors(
         grid, truth, functions, [*cases, ("EP", counts[0], 0)], scale.iterations, setting.seed, rest.tell

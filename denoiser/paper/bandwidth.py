@@ -26,7 +26,7 @@ class Scale(NamedTuple):
 
 
 FULL = Scale((50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000), (50, 100, 500, 1000), 10_000)
-QUICK = Scale((50, 100, 200, 500), (50, 100, 200, 500), 600)
+QUICK = Scale((50, 100, 200, 400), (50, 100, 200, 400), 1500)
 
 
 def traces(alpha: float, dimensions: int, iterations: int, seed: int) -> list[dict[str, Any]]:

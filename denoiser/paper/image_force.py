@@ -39,7 +39,7 @@ def run(setting: Setting) -> Report:
     found, lines = [], []
     for method in STEIN:
         values = [row["PAMRF inf"] for row in rows if row["method"] == method]
-        found.append(f"{method}: PAMRF grows as side^{slope(sides, values):+.2f} (infinity norm).")
+        found.append(f"{method}: PAMRF goes as side^{slope(sides, values):+.2f} (infinity norm).")
         lines.append([method, *(f"{v:.4f}" for v in values)])
     return Report(
         title="The repulsive force on a photograph",

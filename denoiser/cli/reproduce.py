@@ -22,6 +22,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {
     "image-force": ("denoiser.paper.image_force", "the same on a photograph (section 5.2)"),
     "denoising": ("denoiser.paper.denoising", "a photograph denoised by every method (section 5.2)"),
 }
+_WITH_IMAGE = ("image-force", "denoising")
 _EVERY = 5.0  # seconds between two lines of progress
 
 EXAMPLES = """\
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--dir", type=Path, default=Path("paper"), metavar="DIR", help="folder for the results (default: paper)")
     add("--overwrite", action="store_true", help="replace results that exist already")
     add("--no-figure", action="store_true", help="only the numbers and the text: no matplotlib needed")
-    add("--image", type=Path, metavar="FILE", help="for image-force and denoising: a picture of your own")
+    add("--image", type=Path, metavar="FILE", help=f"for {' and '.join(_WITH_IMAGE)}: a picture of your own")
     add("--seed", type=int, default=0, metavar="N", help="of the random numbers (default 0)")
 
 
@@ -54,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     picture = not arguments.no_figure
     if picture and not report.can_draw():
         raise ValueError("figures need matplotlib: pip install 'mpsvgd[plots]', or use --no-figure")
+    if arguments.image is not None and arguments.name not in _WITH_IMAGE:
+        raise ValueError(f"{arguments.name} looks at no picture; --image is for {', '.join(_WITH_IMAGE)}")
     if arguments.seed < 0:
         raise ValueError(f"--seed must be >= 0, got {arguments.seed}")
     _prepare(arguments.dir, report.paths(arguments.dir, arguments.name, picture), arguments.overwrite)

@@ -35,14 +35,17 @@ def test_a_larger_bandwidth_keeps_more_variance_and_takes_longer():
 
 @pytest.fixture(scope="module")
 def errors():
-    """Mean squared errors at M = 100, a row a method."""
-    rows = particles.experiment(report.Setting(quick=True), (100,), 3, TruthScale(600, 200, 400))
-    return {row["method"]: row for row in rows}
+    """Mean squared errors of a method at M = 100, and of SVGD at M = 200."""
+    runs = {"HMC": 10, "EP": 1}
+    cases = [(name, 100, run) for name in particles.METHODS for run in range(runs.get(name, 2))]
+    cases += [("SVGD", 200, 0), ("SVGD", 200, 1)]
+    rows = particles.experiment(report.Setting(quick=True), cases, TruthScale(600, 200, 400))
+    return {row["method"] if row["M"] == 100 else "SVGD 200": row for row in rows}
 
 
 @pytest.mark.parametrize("function", particles.FUNCTIONS)
 def test_grid_svgd_has_the_largest_error_of_the_particle_methods(errors, function):
-    """HMC's draws are as bad on E[x] alone, within the error of three runs."""
+    """HMC's draws are as bad on E[x] alone, within the error of a few runs."""
     svgd = errors["SVGD"]
     for method in ("MP-SVGD-s", "MP-SVGD-m", "HMC", "EPBP"):
         bar = np.hypot(svgd[f"{function} +-"], errors[method][f"{function} +-"])
@@ -63,9 +66,9 @@ def test_grid_mp_svgd_is_comparable_with_hmc_and_epbp(errors, function, rival):
     assert errors["MP-SVGD-m"][function] < 1.5 * errors[rival][function]
 
 
-def test_grid_ep_is_worst_on_the_square_but_for_svgd(errors):
-    """The paper has EP behind SVGD too; ours is better than that (docs/paper.md)."""
-    others = [errors[m]["x^2"] for m in ("MP-SVGD-s", "MP-SVGD-m", "HMC", "EPBP")]
+def test_grid_ep_is_worst_on_the_square(errors):
+    """With 100 particles SVGD is still worse than EP, with 200 it no longer is: EP does not improve (docs/paper.md)."""
+    others = [errors[m]["x^2"] for m in ("MP-SVGD-s", "MP-SVGD-m", "HMC", "EPBP", "SVGD 200")]
     assert errors["EP"]["x^2"] > max(others)
 
 

@@ -23,6 +23,7 @@ FULL_RUNS, QUICK_RUNS = 10, 3
 DRAWS = 10  # of omega and b
 FUNCTIONS = ["x", "x^2", "1/(1+exp(wx+b))", "cos(wx+b)"]
 
+Case = tuple[str, int, int]  # method, M, run
 Functions = dict[str, list[Callable[[np.ndarray], np.ndarray]]]
 
 
@@ -39,23 +40,23 @@ def paper_functions(nodes: int, rng: np.random.Generator) -> Functions:
 
 
 def squared_errors(
-    grid: GridMRF, truth: Truth, functions: Functions, cases: Sequence[tuple[str, int, int]], iterations: int,
-    seed: int, tell: Callable[[str, float], None],
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Mean squared error over nodes for each case (method, M, run) and function."""
+    grid: GridMRF, truth: Truth, functions: Functions, cases: Sequence[Case], iterations: int, setting: Setting
+) -> list[dict[str, Any]]:
+    """Mean squared error over nodes for each case and test function."""
     true = {name: [truth.marginals.expect(f) for f in family] for name, family in functions.items()}
     work = [count**2 if name.startswith("MP") else 2000 for name, count, _ in cases]
     done: list[int] = []
 
     def one(number: int) -> dict[str, Any]:
         name, count, run_ = cases[number]
-        marginals = infer(grid, name, count, iterations, truth.draws, np.random.default_rng([seed, run_, count]))
+        rng = np.random.default_rng([setting.seed, run_, count])
+        marginals = infer(grid, name, count, iterations, truth.draws, rng)
         row: dict[str, Any] = {"method": name, "M": count, "run": run_}
         for key, family in functions.items():
             pairs = zip(family, true[key], strict=True)
             row[key] = float(np.mean([(marginals.expect(f) - value) ** 2 for f, value in pairs]))
         done.append(work[number])
-        tell(f"{name}, M = {count}", sum(done) / sum(work))
+        setting.tell(f"{name}, M = {count}", sum(done) / sum(work))
         return row
 
     return parallel(one, range(len(cases)))
@@ -75,26 +76,23 @@ def averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def experiment(setting: Setting, counts: Sequence[int], runs: int, scale: TruthScale) -> list[dict[str, Any]]:
-    """Averages of all methods on one grid; EP has no particles, its one result stands for every M."""
+def experiment(setting: Setting, cases: Sequence[Case], scale: TruthScale) -> list[dict[str, Any]]:
+    """Averages of the cases on one grid."""
     rng = np.random.default_rng(setting.seed)
     grid = GridMRF(draw_y(SHAPE, rng))
     first, rest = setting.share(0, 0.2), setting.share(0.2, 1)
     truth = ground_truth(grid, scale.samples, scale.burn_in, rng, lambda share: first.tell("truth", share))
     functions = paper_functions(grid.size, rng)
-    cases = [(name, m, r) for m in counts for name in METHODS if name != "EP" for r in range(runs)]
-    rows = squared_errors(
-        grid, truth, functions, [*cases, ("EP", counts[0], 0)], scale.iterations, setting.seed, rest.tell
-    )
-    rows += [{**rows[-1], "M": count} for count in counts[1:]]
-    return averages(rows)
+    return averages(squared_errors(grid, truth, functions, cases, scale.iterations, rest))
 
 
 def run(setting: Setting) -> Report:
     """All methods, all numbers of particles, all runs."""
     counts, runs = (QUICK_COUNTS, QUICK_RUNS) if setting.quick else (FULL_COUNTS, FULL_RUNS)
     scale = scale_of(setting)
-    rows = experiment(setting, counts, runs, scale)
+    cases = [(name, m, r) for m in counts for name in METHODS if name != "EP" for r in range(runs)]
+    rows = experiment(setting, [*cases, ("EP", counts[0], 0)], scale)
+    rows += [{**rows[-1], "M": count} for count in counts[1:]]  # EP has no particles: one result stands for every M
     return Report(
         title="Errors of expectations on the synthetic grid",
         paper="(section 5.1 and appendix) SVGD has the largest error of the particle methods, MP-SVGD is comparable "

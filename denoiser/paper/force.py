@@ -97,7 +97,7 @@ def _table(rows: list[dict[str, Any]], scale: Scale) -> str:
 def draw(figure: Figure, rows: list[dict[str, Any]], x: str, label: str) -> None:
     """PAMRF against size, both norms; numbers of particles differ by the style of the line."""
     panels = figure.subplots(1, 2)
-    counts = sorted({row["M"] for row in rows})
+    counts, ticks = sorted({row["M"] for row in rows}), sorted({row[x] for row in rows})
     for axes, (key, norm) in zip(panels, [("inf", "infinity norm"), ("2", "2-norm")], strict=True):
         for name, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
             mine = [row for row in rows if (row["method"], row["M"]) == (name, count)]
@@ -114,6 +114,8 @@ def draw(figure: Figure, rows: list[dict[str, Any]], x: str, label: str) -> None
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
+        axes.set_xticks(ticks, labels=[str(tick) for tick in ticks], fontsize=8)
+        axes.set_xticks([], minor=True)
         axes.set_title(f"PAMRF, {norm}", fontsize=10)
         axes.set_xlabel(label)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=9)

@@ -68,7 +68,7 @@ class GridMRF(Target):
 
     >>> grid = GridMRF(np.zeros((2, 2)))
     >>> grid.energy(np.array([[[1.0, 1.0], [1.0, 1.0]]])).round(3)
-    array([13.254])
+    array([13.261])
     """
 
     def __init__(self, y: np.ndarray) -> None:

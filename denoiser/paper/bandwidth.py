@@ -65,7 +65,7 @@ def run(setting: Setting) -> Report:
         tables=[_table(ends, scale)],
         rows=rows,
         draw=lambda figure: _draw(figure, rows, ends, scale),
-        size=(15, 3.6),
+        size=(15, 4),
     )
 
 
@@ -103,4 +103,5 @@ def _draw(figure: Figure, rows: list[dict[str, Any]], ends: dict[tuple[float, in
     for axes in (first, *others):
         axes.set_yscale("log")
         axes.axhline(1, color="#999999", lw=1, ls="--", label="target")
-    first.legend(fontsize=7)
+    labels = first.get_legend_handles_labels()
+    figure.legend(*labels, loc="outside lower center", ncols=len(labels[0]), fontsize=9)

@@ -10,6 +10,8 @@ from denoiser.priors import Prior
 from denoiser.stencil import Stencil
 from denoiser.target import SitePotentials, Target
 
+_BLOCK = 1 << 14  # cliques whose energy is computed at a time
+
 
 class Posterior(Target):
     """Prior and likelihood on the mirror-padded noisy image; samplers work on the padded field.
@@ -68,5 +70,7 @@ class Posterior(Target):
         x = np.asarray(x, dtype=np.float64)
         total = 0.5 * self.prior.epsilon * (x**2).sum(axis=(-2, -1))
         for response, expert in zip(self.responses(x), self.prior.experts, strict=True):
-            total = total - expert.log_density(response).sum(axis=(-2, -1))
+            rows = max(_BLOCK // max(response.shape[-1], 1), 1)  # a log density is held for every component
+            for first in range(0, response.shape[-2], rows):
+                total = total - expert.log_density(response[..., first : first + rows, :]).sum(axis=(-2, -1))
         return total

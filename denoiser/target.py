@@ -6,9 +6,9 @@ structure (`prior`), for score tables and for the score, and know neither by nam
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -118,16 +118,18 @@ class Target:
         """The prior's filters on this field, in float32."""
         return Stencil(self.prior, self.shape)
 
-    def responses(self, x: np.ndarray) -> list[np.ndarray]:
-        """What every filter answers to fields of shape (..., height, width); nothing where it does not fit."""
-        found = []
+    def responses(self, x: np.ndarray) -> Iterator[np.ndarray]:
+        """What one filter after the other answers to fields of shape (..., height, width); nothing where none fits."""
         for filter_ in self.prior.filters:
             rows, columns = (max(n - m + 1, 0) for n, m in zip(x.shape[-2:], filter_.shape, strict=True))
             response = np.zeros((*x.shape[:-2], rows, columns))
             for (r, c), tap in np.ndenumerate(filter_):
                 response += tap * x[..., r : r + rows, c : c + columns]
-            found.append(response)
-        return found
+            yield response
+
+    def energies(self, particles: np.ndarray) -> np.ndarray:
+        """`energy` of each particle, shape (M,); large ones one at a time, for the memory."""
+        return np.concatenate(self._in_batches(lambda chosen: self.energy(particles[chosen]), len(particles)))
 
     def score(self, particles: np.ndarray, tables: np.ndarray | None = None) -> np.ndarray:
         """d/dx log p of each particle, float32, shape (M, height, width), by table lookup.
@@ -138,11 +140,12 @@ class Target:
         tables = self.tables if tables is None else tables
         x = np.ascontiguousarray(particles, dtype=np.float32).reshape(len(particles), -1)
         out = np.empty_like(x)
-        batch = max(_BATCH // self.size, 1)
-
-        def some(first: int) -> None:
-            chosen = slice(first, first + batch)
-            _scores(x[chosen], self.stencil.bank, tables, self.potentials, out[chosen])
-
-        parallel(some, range(0, len(x), batch))
+        self._in_batches(
+            lambda chosen: _scores(x[chosen], self.stencil.bank, tables, self.potentials, out[chosen]), len(x)
+        )
         return out.reshape(-1, *self.shape)
+
+    def _in_batches(self, task: Callable[[slice], Any], count: int) -> list[Any]:
+        """`task` for slices of the particles that are worth a thread, in parallel."""
+        batch = max(_BATCH // self.size, 1)
+        return parallel(task, [slice(first, first + batch) for first in range(0, count, batch)])

@@ -46,7 +46,7 @@ class Chains:
     def __init__(self, target: Target, x: np.ndarray, leapfrogs: int) -> None:
         self.target, self.leapfrogs = target, leapfrogs
         self.x = np.array(x, np.float32).reshape(-1, *target.shape)
-        self.energy = target.energy(self.x)
+        self.energy = target.energies(self.x)
         self._score = target.score(self.x)
 
     def transition(self, step: float, rng: np.random.Generator) -> float:
@@ -64,7 +64,7 @@ class Chains:
             x = x + step * momentum
             score = self.target.score(x)
             momentum += 0.5 * step * score
-        energy = self.target.energy(x)
+        energy = self.target.energies(x)
         change = energy - self.energy + 0.5 * (momentum.astype(np.float64) ** 2).sum(axis=(1, 2)) - kinetic
         chance = np.exp(-np.maximum(np.nan_to_num(change, nan=np.inf), 0))
         moved = rng.random(len(x)) < chance

@@ -17,9 +17,7 @@ CHAINS = 100
 LEAPFROGS = 12  # with steps that 80 % survive: draws 10 transitions apart are all but independent
 LOW, HIGH, STEP = -20.0, 25.0, 0.01  # of the histograms; draws beyond are counted in the last bins
 POOL = 10_000  # draws to keep, for HMC as a method
-
-
-SHAPE = (10, 10)
+SHAPE = (10, 10)  # of the grid in section 5.1
 
 
 class TruthScale(NamedTuple):

@@ -13,6 +13,7 @@ FLOORS = [
     ["run"],
     ["samplers"],
     ["posterior"],
+    ["target"],
     ["stencil"],
     ["priors"],
     ["gsm"],

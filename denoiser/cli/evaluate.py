@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workers(parser)
 
 
-def add_workers(parser: argparse.ArgumentParser) -> None:
+def add_workers(parser: argparse._ActionsContainer) -> None:
     """Who computes."""
     add = parser.add_mutually_exclusive_group().add_argument
     add("--workers", type=whole(1), default=1, metavar="N", help="processes; the cores are shared out (default 1)")

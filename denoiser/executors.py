@@ -10,14 +10,13 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
-import multiprocessing
 import os
 import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 import denoiser
@@ -81,6 +80,8 @@ def _capacity(executor: Executor) -> int:
 
 def _share(executor: Executor) -> int | None:
     """Threads for each task; None for as many as there are."""
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
+
     workers = int(getattr(executor, "_max_workers", 0))
     if isinstance(executor, ThreadPoolExecutor) and workers == 1:
         return None
@@ -103,6 +104,9 @@ def local_processes(workers: int) -> Executor:
     """A pool of so many processes on this machine; a single one is this process itself, in another thread."""
     if workers == 1:
         return ThreadPoolExecutor(1, "denoise")
+    import multiprocessing  # slow to import
+    from concurrent.futures import ProcessPoolExecutor
+
     # not forked: a fork of a process with threads may deadlock
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, context, _begin_process, (os.getpid(), max(jit.get_threads() // workers, 1)))

@@ -10,14 +10,14 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
-import multiprocessing
 import os
 import re
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 import denoiser
@@ -81,6 +81,8 @@ def _capacity(executor: Executor) -> int:
 
 def _share(executor: Executor) -> int | None:
     """Threads for each task; None for as many as there are."""
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
+
     workers = int(getattr(executor, "_max_workers", 0))
     if isinstance(executor, ThreadPoolExecutor) and workers == 1:
         return None
@@ -103,6 +105,9 @@ def local_processes(workers: int) -> Executor:
     """A pool of so many processes on this machine; a single one is this process itself, in another thread."""
     if workers == 1:
         return ThreadPoolExecutor(1, "denoise")
+    import multiprocessing  # slow to import
+    from concurrent.futures import ProcessPoolExecutor
+
     # not forked: a fork of a process with threads may deadlock
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, context, _begin_process, (os.getpid(), max(jit.get_threads() // workers, 1)))
@@ -135,7 +140,7 @@ def opened(executor: Executor) -> Iterator[Executor]:
 class Cluster(Executor):
     """A Dask cluster, by the address of its scheduler. Tasks of workers that die run again on others.
 
-    A task whose first argument has a `key` is known to the scheduler by it, so it is never there twice.
+    A task with an argument that has a `key` is known to the scheduler by it, so it is never there twice.
     """
 
     def __init__(self, address: str) -> None:
@@ -194,9 +199,12 @@ class Cluster(Executor):
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
         """Have it done on some worker."""
-        call = arguments[3:] if task is _with_threads else arguments
-        name = getattr(call[0], "key", None) if call else None
-        inner = self._client.submit(task, *arguments, pure=False, retries=1, key=name and f"denoise-{name}", **options)
+        name = next((argument.key for argument in arguments if hasattr(argument, "key")), None)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # pictures are large
+            inner = self._client.submit(
+                task, *arguments, pure=False, retries=1, key=name and f"denoise-{name}", **options
+            )  # fmt: skip
         outer: Future = Future()
         outer.set_running_or_notify_cancel()
         inner.add_done_callback(lambda _: self._pass_on(inner, outer))

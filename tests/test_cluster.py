@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from PIL import Image
@@ -164,6 +165,8 @@ def test_more_threads_than_cores(machines):
             assert process != os.getpid()
             assert used == {own}
             assert count == 1
+        ((_, future),) = executors.completed(cluster, np.size, [("large", (np.zeros(20_000_000, np.uint8),))])
+        assert future.result() == 20_000_000
         ((_, future),) = executors.completed(cluster, len, [("a number has no length", (5,))])
         assert isinstance(future.exception(), TypeError)
 

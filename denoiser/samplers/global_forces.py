@@ -24,7 +24,7 @@ def _squared_distances(x, out):  # type: ignore[no-untyped-def]
 
 @compiled(fastmath=True)
 def _combine(weights, values, out):  # type: ignore[no-untyped-def]
-    """out = weights @ values for a strip of pixels, four rows of values at a time: half the work is loads and stores."""
+    """out = weights @ values for a strip of pixels, four rows of values at a time: fewer loads and stores."""
     out[:] = 0
     count = weights.shape[1]
     for i in range(len(weights)):

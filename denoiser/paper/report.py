@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -144,6 +146,4 @@ def curves(
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """The exponent of y as a power of x, by least squares on logarithms."""
-    import numpy as np
-
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -119,7 +119,7 @@ def _found(rows: list[dict[str, Any]]) -> list[str]:
         lines.append(
             f"{kernel.upper()}, M = {few}: the variance is {low['variance']:.2f} at D = {low['D']} and "
             f"{hundred['variance']:.2f} at D = 100, while the mean stays within "
-            f"{max(abs(r['mean']) for r in mine):.3f} of 0; PAMRF at the beginning falls from "
+            f"{max(abs(r['mean']) for r in mine):.1g} of 0; PAMRF at the beginning falls from "
             f"{low['PAMRF begin']:.4f} to {high['PAMRF begin']:.4f} (D = {high['D']})."
         )
     return lines

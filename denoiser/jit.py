@@ -217,6 +217,18 @@ def _mark_worker() -> None:
     _worker.busy = True
 
 
+class Cancelled(Exception):
+    """Raised out of a run whose stop was asked for in the middle of a step."""
+
+
+def stop_when(asked: Callable[[], bool] | None) -> None:
+    """Have everything that this thread runs from now on ended with `Cancelled` soon after `asked()` turns true.
+
+    A step of a large picture takes seconds; this is for windows, which cannot wait for the end of one.
+    """
+    _worker.stop = asked
+
+
 def parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """`[task(item) for item in items]` on the pool; in the caller's thread where that is no slower.
 
@@ -224,8 +236,20 @@ def parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """
     global _pool
     items = list(items)
+    asked = getattr(_worker, "stop", None)
+    if asked is not None:
+        task = _stoppable(task, asked)
     if len(items) < 2 or get_threads() == 1 or getattr(_worker, "busy", False):
         return [task(item) for item in items]
     if _pool is None:
         _pool = ThreadPoolExecutor(get_threads(), "denoiser", initializer=_mark_worker)
     return list(_pool.map(task, items))
+
+
+def _stoppable(task: Callable[[Any], Any], asked: Callable[[], bool]) -> Callable[[Any], Any]:
+    def checked(item: Any) -> Any:
+        if asked():
+            raise Cancelled("stopped")
+        return task(item)
+
+    return checked

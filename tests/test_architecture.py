@@ -9,7 +9,8 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluate", "paper", "tiles"],
+    ["evaluate", "outputs", "paper", "region"],
+    ["tiles"],
     ["run"],
     ["samplers"],
     ["posterior"],

@@ -113,10 +113,9 @@ class Controls(QFrame):
         self._mode()
 
     def _lay_out(self, modes: QHBoxLayout) -> None:
-        noise, method = QFormLayout(), QFormLayout()
-        level = QLabel("&Noise level")
-        level.setBuddy(self.sigma)
-        level.setToolTip(_SIGMA_TIP)
+        level, noise, method = QFormLayout(), QFormLayout(), QFormLayout()
+        level.addRow("&Noise level", self.sigma)
+        level.labelForField(self.sigma).setToolTip(_SIGMA_TIP)
         under = QHBoxLayout()
         under.addWidget(self.noise_note, 1)
         under.addWidget(self.measure_button)
@@ -127,12 +126,15 @@ class Controls(QFrame):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarAlwaysOff)
         inner = QWidget()
         inside = QVBoxLayout(inner)
-        inside.setContentsMargins(12, 12, 12, 12)
+        inside.setContentsMargins(12, 10, 12, 8)
+        inside.setSpacing(5)
+        for form in (noise, method):
+            form.setVerticalSpacing(5)
         inside.addLayout(modes)
-        for part in (_heading("NOISE"), level, self.sigma, under, noise, _heading("METHOD"), method,
+        for part in (_heading("NOISE"), level, under, noise, _heading("METHOD"), method,
                      _heading("OPTIONS"), self.options):  # fmt: skip
             if part.__class__ is QLabel and part.objectName() == "heading":
-                inside.addSpacing(10)
+                inside.addSpacing(6)
             (inside.addWidget if isinstance(part, QWidget) else inside.addLayout)(part)
         inside.addStretch(1)
         scroll.setWidget(inner)

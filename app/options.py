@@ -80,6 +80,7 @@ class OptionsForm(QWidget):
         self._typed: dict[str, dict[str, Any]] = {}
         self._form = QFormLayout(self)
         self._form.setContentsMargins(0, 0, 0, 0)
+        self._form.setVerticalSpacing(4)
         self._form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
 
     def preset(self, values: dict[str, Any]) -> None:

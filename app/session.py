@@ -123,6 +123,7 @@ class Snapshot:
     progress: Progress | None = field(repr=False)
     complete: bool = False
     samples: np.ndarray | None = None  # once the run has ended
+    scored: bool = False  # `finish` has been here
     psnr: float | None = None
     ssim: float | None = None
 
@@ -204,7 +205,7 @@ def finish(snapshot: Snapshot) -> Snapshot:
     psnr = ssim = None
     if request.experiment:
         psnr, ssim = outputs.compare(request.source.pixels / grey, snapshot.mean / grey, request.source.axis)
-    return replace(snapshot, samples=samples, progress=None, psnr=psnr, ssim=ssim)
+    return replace(snapshot, samples=samples, progress=None, scored=True, psnr=psnr, ssim=ssim)
 
 
 def preview(request: Request, region: Region) -> Iterator[tuple[Region, np.ndarray]]:

@@ -94,6 +94,7 @@ class Shell(QMainWindow):
         self.progress.setFixedWidth(230)
         self.progress.hide()
         self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().setContentsMargins(8, 0, 12, 0)
         self.statusBar().addWidget(self.readout)
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)

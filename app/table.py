@@ -22,6 +22,7 @@ COLUMNS = {
     "SSIM": ("SSIM", "Structural similarity: 1 is the clean picture itself"),
     "seconds": ("Seconds", "How long it took"),
 }
+_WIDTHS = 24, 34, 100, 40, 46, 58, 62, 68
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
 
 
@@ -61,7 +62,9 @@ class RunTable(QTableWidget):
         self.setSelectionMode(QAbstractItemView.SingleSelection)
         self.setEditTriggers(QAbstractItemView.NoEditTriggers)
         header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeToContents)
+        header.setMinimumSectionSize(20)
+        for column, width in enumerate(_WIDTHS):
+            self.setColumnWidth(column, width)
         header.setSectionResizeMode(2, QHeaderView.Stretch)
         header.setHighlightSections(False)
         self.setSortingEnabled(True)

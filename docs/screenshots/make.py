@@ -33,7 +33,7 @@ def wait(ready, seconds=240.0):
 
 def scored(window, count):
     runs = window.runner.runs
-    return len(runs) == count and not window.runner.running and all(r.snapshot.progress is None for r in runs)
+    return len(runs) == count and not window.runner.running and all(r.snapshot.scored for r in runs)
 
 
 def open_(window, path):
@@ -67,8 +67,15 @@ def shoot(window, path):
     print(path)
 
 
-def experiment(window):
-    open_(window, data_folder("sample_images") / "cat.png")
+def part(name, top, left, side=240):
+    """Some of a sample: the whole would take minutes."""
+    return images.read(data_folder("sample_images") / f"{name}.png").pixels[top : top + side, left : left + side]
+
+
+def experiment(window, folder):
+    path = Path(folder) / "cat.png"
+    images.write_png(path, part("cat", 10, 90))
+    open_(window, path)
     window.acts["viewer.set_views:3"].trigger()
     run(window, "tv", "nlm", "gibbs", "mp-svgd")
     window.controls.quality.setCurrentIndex(window.controls.quality.findData("normal"))
@@ -76,8 +83,7 @@ def experiment(window):
 
 
 def restore(window, folder):
-    clean = images.read(data_folder("sample_images") / "colosseum.png")
-    noisy = denoiser.add_noise(clean.pixels, 18.0, 3)
+    noisy = denoiser.add_noise(part("colosseum", 20, 60), 18.0, 3)
     path = Path(folder) / "colosseum-noisy.png"
     images.write_png(path, noisy)
     window.set_mode(0)
@@ -99,10 +105,10 @@ def main(folder):
         window.resize(*SIZE)
         window.show()
         sharp = application.devicePixelRatio() > 1
-        for name, make in (("experiment", experiment), ("restore", lambda w: restore(w, scratch))):
+        for name, make in (("experiment", experiment), ("restore", restore)):
             if sharp and name == "restore":
                 continue
-            make(window)
+            make(window, scratch)
             for theme in ("light", "dark"):
                 window.set_theme(theme)
                 if sharp and theme == "dark":

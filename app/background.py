@@ -9,6 +9,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import sys
@@ -23,7 +24,8 @@ from qtpy.QtCore import QObject, QTimer
 from denoiser import jit
 
 POLL_MS = 15
-_NICE = 5  # on Linux, compute threads give way to the window's
+_NICE = 5  # on Linux, the threads of heavy tasks give way to the window's
+_SWITCH = 0.0005  # seconds that a thread may keep Python's lock when the window wants it; the default is ten times that
 
 Work = Callable[["Task"], Any]
 
@@ -36,9 +38,9 @@ class Task:
         self.stopped = False
         self.over = False
         self.error: tuple[BaseException, str] | None = None
+        self.gone = threading.Event()  # its thread has ended
         self._mail: list[Any] = []  # at most one: the newest step, not yet looked at
         self._result: Any = None
-        self.thread = threading.Thread(target=self._run, name="denoise", daemon=True)
 
     @property
     def waiting(self) -> bool:
@@ -54,9 +56,14 @@ class Task:
         self.stopped = True
         return self.take()
 
-    def _run(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+    def begin(self, heavy: bool) -> None:
+        """On a new thread. `threading.Thread.start` would wait until it runs, which takes long on a busy machine."""
+        _thread.start_new_thread(self._run, (heavy,))
+
+    def _run(self, heavy: bool) -> None:
+        if heavy:
+            with contextlib.suppress(AttributeError, OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         jit.stop_when(lambda: self.stopped)
         try:
             self._result = self.work(self)
@@ -71,6 +78,7 @@ class Task:
         except BaseException as error:  # the window must live, and say what happened
             self.error = error, traceback.format_exc()
         self.over = True
+        self.gone.set()
 
     def deliver(self) -> bool:
         """On the window's thread: hand over what there is; true when there will be no more."""
@@ -94,17 +102,24 @@ class Background(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks: list[Task] = []
-        self._threads: list[threading.Thread] = []
+        self._threads: list[Task] = []  # with those that were stopped and have not ended yet
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
         self._timer = QTimer(self, interval=POLL_MS, timeout=self._poll)
 
     def start(
-        self, work: Work, *, step: Callable | None = None, done: Callable | None = None, failed: Callable | None = None
+        self,
+        work: Work,
+        *,
+        step: Callable | None = None,
+        done: Callable | None = None,
+        failed: Callable | None = None,
+        heavy: bool = False,
     ) -> Task:
         """Begin `work(task)`; `step`, `done(result)` and `failed(error, traceback)` are called on this thread."""
         task = Task(work, step, done, failed)
         self._tasks.append(task)
-        self._threads = [t for t in self._threads if t.is_alive()] + [task.thread]
-        task.thread.start()
+        self._threads = [t for t in self._threads if not t.gone.is_set()] + [task]
+        task.begin(heavy)
         self._timer.start()
         return task
 
@@ -126,9 +141,8 @@ class Background(QObject):
             task.stop()
         self._tasks.clear()
         self._timer.stop()
-        for thread in self._threads:
-            thread.join(seconds)
-        return not any(thread.is_alive() for thread in self._threads)
+        until = time.monotonic() + seconds
+        return all(task.gone.wait(max(until - time.monotonic(), 0)) for task in self._threads)
 
     def wait_for(self, ready: Callable[[], bool], seconds: float) -> None:
         """Keep looking until something is done; for the last moments of a window."""

@@ -82,7 +82,7 @@ def caption(scene: Scene, content: str) -> str:
         return ""
     title = snapshot.request.sampler.title
     if content == "uncertainty":
-        return f"mean {float(snapshot.std.mean()) / scene.source.grey:.1f} grey levels"
+        return f"mean {snapshot.curves['std'][1][-1]:.1f} grey levels"
     if content == "residual":
         return f"{title}, noise level {snapshot.request.sigma:g}"
     _, values = snapshot.curves["psnr"]

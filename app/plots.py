@@ -35,6 +35,10 @@ class Plots(pg.GraphicsLayoutWidget):
             plot.hideButtons()
             plot.setDefaultPadding(0.05)
             self.plots.append(plot)
+        self._curves = {
+            n: [self.plots[n].plot(symbolSize=6, symbolPen=None) for _ in "ab"] for n in (_QUALITY, _SPREAD)
+        }
+        self._lines = {content: self.plots[_HISTOGRAM].plot(connect="finite") for content in ("clean", "noisy", "a")}
         self.plots[_HISTOGRAM].setXRange(0, 255, padding=0)
         self.plots[_HISTOGRAM].getAxis("left").setStyle(showValues=False)
         self.ci.layout.setContentsMargins(4, 4, 8, 2)
@@ -47,6 +51,13 @@ class Plots(pg.GraphicsLayoutWidget):
             for side in ("left", "bottom"):
                 plot.getAxis(side).setPen(colours.border)
                 plot.getAxis(side).setTextPen(colours.faint)
+        for curves in self._curves.values():
+            for curve, shade, style in zip(curves, colours.curves, (Qt.SolidLine, Qt.DashLine), strict=False):
+                curve.setPen(pg.mkPen(shade, width=2 if style == Qt.SolidLine else 1, style=style))
+                curve.setSymbolBrush(shade)
+                curve.setZValue(style == Qt.SolidLine)
+        for content, shade in zip(("a", "clean", "noisy"), colours.curves, strict=True):
+            self._lines[content].setPen(pg.mkPen(shade, width=1))
         self.show_curves(*self._last)
         self._draw_histogram()
 
@@ -60,20 +71,14 @@ class Plots(pg.GraphicsLayoutWidget):
         if self._colours is None:
             return
         experiment = a is None or a.request.experiment
-        self._title(_QUALITY, "PSNR, dB" if experiment else "Change an iteration, grey levels")
+        self._title(_QUALITY, "PSNR, dB" if experiment else "Change an iteration, log10")
         self._title(_SPREAD, "Uncertainty, grey levels")
         for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):
-            self.plots[plot].clear()
-            self.plots[plot].setLogMode(y=name == "change")
-            for snapshot, colour, style in ((b, 1, Qt.DashLine), (a, 0, Qt.SolidLine)):
+            for curve, snapshot in zip(self._curves[plot], (a, b), strict=True):
                 steps, values = snapshot.curves[name] if snapshot is not None else ([], [])
-                if not steps:
-                    continue
-                shade = self._colours.curves[colour]
-                pen = pg.mkPen(shade, width=2 if colour == 0 else 1.5, style=style)
-                values = np.maximum(values, 1e-4) if name == "change" else np.array(values)
-                symbol = {"symbol": "o", "symbolSize": 6, "symbolBrush": shade, "symbolPen": None}
-                self.plots[plot].plot(np.array(steps), values, pen=pen, **(symbol if len(steps) == 1 else {}))
+                heights = np.log10(np.maximum(values, 1e-3)) if name == "change" else np.array(values)
+                curve.setData(np.array(steps), heights)
+                curve.setSymbol("o" if len(steps) == 1 else None)
 
     def show_histogram(self, scene: Scene | None) -> None:
         """Counted on a thread; only the newest scene that was asked for."""
@@ -99,10 +104,8 @@ class Plots(pg.GraphicsLayoutWidget):
         words = {"noisy": "noisy", "clean": "clean", "a": "result"}
         named = [f"<span style='color: {shades[c]}'>{words[c]}</span>" for c in self._counts]
         self._title(_HISTOGRAM, f"Histogram: {', '.join(named)}" if named else "Histogram")
-        plot = self.plots[_HISTOGRAM]
-        plot.clear()
-        for content, counts in self._counts.items():
-            plot.plot(np.arange(256), counts, pen=pg.mkPen(shades[content], width=1.5))
+        for content, line in self._lines.items():
+            line.setData(np.arange(256), self._counts.get(content, np.full(256, np.nan)))
         if self._counts:  # clipped black and white would hide the rest
             top = max(float(counts[1:255].max()) for counts in self._counts.values())
-            plot.setYRange(0, max(top, 1e-3), padding=0.03)
+            self.plots[_HISTOGRAM].setYRange(0, max(top, 1e-3), padding=0.03)

@@ -74,6 +74,7 @@ class Runner(QObject):
                 step=self._step,
                 done=lambda _: self._end(),
                 failed=lambda error, trace: self._fail(request, error, trace),
+                heavy=True,
             )
             self._look.start()
         self.state_changed.emit()
@@ -166,6 +167,7 @@ class Runner(QObject):
             step=lambda made: self.previewed.emit(*made),
             done=lambda _: self._previewed(),
             failed=lambda error, trace: (self._previewed(), self.failed.emit("The preview failed", error, trace)),
+            heavy=True,
         )
         self.state_changed.emit()
 

@@ -25,6 +25,7 @@ from denoiser.run import Progress
 from denoiser.samplers import Sampler
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
+_EVERY = 0.1  # seconds between two Snapshots
 _MEMORY = 1 << 30  # bytes of particles to keep over all runs; the oldest go first
 _LEVELS = 0.1, 100.0  # the noise levels that the window offers
 
@@ -160,7 +161,8 @@ def execute(request: Request, task: Any) -> Iterator[Snapshot]:
     )  # fmt: skip
     curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
     before = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
-    began, spent = time.perf_counter(), 0.0
+    began = time.perf_counter()
+    latest, spent = -_EVERY, 0.0  # when the last Snapshot was made; what they took
     last: Progress | None = None
     shown = 0
 
@@ -186,9 +188,12 @@ def execute(request: Request, task: Any) -> Iterator[Snapshot]:
 
     for last in steps:
         now = time.perf_counter()
-        if last.step == 1 or (not task.waiting and spent <= _REPORTING * (now - began)):
-            yield snapshot(last, False)
-            spent += time.perf_counter() - now
+        due = now - latest >= _EVERY and spent <= _REPORTING * (now - began) and not task.waiting
+        if last.step == 1 or due:
+            made = snapshot(last, False)
+            latest = time.perf_counter()
+            spent += latest - now
+            yield made
     assert last is not None  # every sampler yields at least once
     yield snapshot(last, True)
 
@@ -235,7 +240,7 @@ class Run:
             "run": self.number, "method": r.sampler.title, "M": s.count or 1, "sigma": r.sigma,
             "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds, "iterations": s.step, "whole": s.complete,
             "mode": "experiment" if r.experiment else "restore", "prior": r.prior, "seed": r.seed,
-            "mean std": float(s.std.mean()) / r.source.grey, "options": options, "picture": r.source.name,
+            "mean std": s.curves["std"][1][-1], "options": options, "picture": r.source.name,
         }  # fmt: skip
 
 

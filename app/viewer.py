@@ -181,6 +181,10 @@ class Viewer(QWidget):
         scale = 1 / self.devicePixelRatioF()
         box.scaleBy((scale / across, scale / down))
 
+    def move_line(self, share: float) -> None:
+        """The line of the split view, by a share of the width."""
+        self.views[0].move_line(share)
+
     def step_particle(self, by: int) -> None:
         """The next particle, in every view that shows one."""
         for view in self.views:

@@ -160,8 +160,10 @@ class Window(Shell):
         self.progress.setFormat(f"{snapshot.step} of {snapshot.total}")
         self.tell(f"{which}{left}")
         b = self.b or self.a
-        self._show(Scene(snapshot.request.source, snapshot.request.experiment, snapshot.noisy, snapshot,
-                         b.snapshot if b else None))  # fmt: skip
+        request, other = snapshot.request, b.snapshot if b else None
+        self.scene = Scene(request.source, request.experiment, snapshot.noisy, snapshot, other)
+        self.viewer.set_scene(self.scene)
+        self.plots.show_curves(snapshot, other)
 
     def _added(self, run: Run) -> None:
         self.a, self.b = run, self.a if self.a is not run else self.b

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -203,7 +204,7 @@ def test_the_mean_builds_up_while_it_runs(qtbot, window, file, monkeypatch):
     finished(qtbot, window, 1)
     assert "stopped" in text(window, 0, 2)
     assert window.table.runs()[0].snapshot.step < 1004
-    assert len(window.plots.plots[0].listDataItems()) == 1
+    assert len(window.plots.plots[0].listDataItems()[0].getData()[0]) > 3  # the curve
 
 
 @pytest.mark.parametrize("experiment", [True, False])
@@ -420,6 +421,7 @@ def test_values_under_the_cursor(qtbot, window, file, clean, monkeypatch):
         at = QPointF(place) + QPointF(shift, 0)
         event = QMouseEvent(QEvent.MouseMove, at, Qt.NoButton, Qt.NoButton, Qt.NoModifier)
         QApplication.sendEvent(view.canvas.viewport(), event)
+        qtbot.wait(30)  # pyqtgraph leaves out what comes too fast
     words = window.readout.text()
     samples = window.a.snapshot.samples[:, 20, 10]
     low, high = np.quantile(samples, (0.05, 0.95))
@@ -566,14 +568,26 @@ def test_a_failing_worker(qtbot, window, file, monkeypatch, fault):
     assert text(window, 1, 5) != ""
 
 
+def queued():
+    """Seconds for which this thread was ready to run but other programs had the processor (Linux; else 0)."""
+    try:
+        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
 def gaps(qtbot, window, during):
-    """The longest time, in seconds, between two looks of the event loop at its timers."""
-    longest, last = 0.0, time.perf_counter()
+    """The longest time, in seconds, between two looks of the event loop at its timers.
+
+    Without the time in which a busy machine did not let it run: a test must not fail because of its neighbours.
+    """
+    longest, last, queue = 0.0, time.perf_counter(), queued()
 
     def tick():
-        nonlocal longest, last
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
+        nonlocal longest, last, queue
+        now, waited = time.perf_counter(), queued()
+        longest, last, queue = max(longest, now - last - (waited - queue)), now, waited
 
     timer = QTimer(interval=5, timeout=tick)
     timer.setTimerType(Qt.PreciseTimer)
@@ -588,11 +602,9 @@ def large(tmp_path, colour=False):
     return ROOT / "sample_images" / f"{name}.png"
 
 
-@pytest.mark.parametrize("method", ["mp-svgd", "map"])
-def test_the_event_loop_is_never_blocked(qtbot, window, tmp_path, monkeypatch, method):
+def test_the_event_loop_is_never_blocked(qtbot, window, tmp_path, monkeypatch):
     open_(qtbot, window, monkeypatch, large(tmp_path))
-    set_method(window, method, iterations=4)
-    run(qtbot, window)  # kernels are loaded, skimage imported
+    set_method(window, "mp-svgd", particles=8)
     longest = gaps(qtbot, window, lambda: run(qtbot, window))
     assert longest < 0.1
 

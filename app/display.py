@@ -106,7 +106,7 @@ def readout(scene: Scene, row: int, column: int) -> str:
     grey = scene.source.grey
 
     def say(values: np.ndarray, form: str = "{:.0f}") -> str:
-        return " ".join(form.format(float(v)) for v in np.atleast_1d(values / grey))
+        return ", ".join(form.format(float(v)) for v in np.atleast_1d(values / grey))
 
     parts = [f"x {column}  y {row}"]
     if scene.experiment:
@@ -114,10 +114,10 @@ def readout(scene: Scene, row: int, column: int) -> str:
     parts.append(f"noisy {say(scene.noisy[row, column])}")
     if scene.a is not None:
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
-        pairs = " ".join(f"{m / grey:.1f} ± {s / grey:.1f}" for m, s in zip(mean, std, strict=True))
+        pairs = ", ".join(f"{m / grey:.1f} ± {s / grey:.1f}" for m, s in zip(mean, std, strict=True))
         parts.append(f"mean {pairs}")
         if scene.a.count:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
-            spans = " ".join(f"{lo / grey:.0f}–{hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
+            spans = ", ".join(f"{lo / grey:.0f} to {hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
             parts.append(f"90 % {spans}")
     return "   ·   ".join(parts)

@@ -34,6 +34,8 @@ class Plots(pg.GraphicsLayoutWidget):
             plot.setMouseEnabled(False, False)
             plot.hideButtons()
             plot.setDefaultPadding(0.05)
+            self.ci.layout.setColumnStretchFactor(column, 1)
+            self.ci.layout.setColumnPreferredWidth(column, 100)  # three of equal width, whatever their titles
             self.plots.append(plot)
         self._curves = {
             n: [self.plots[n].plot(symbolSize=6, symbolPen=None) for _ in "ab"] for n in (_QUALITY, _SPREAD)
@@ -41,6 +43,11 @@ class Plots(pg.GraphicsLayoutWidget):
         self._lines = {content: self.plots[_HISTOGRAM].plot(connect="finite") for content in ("clean", "noisy", "a")}
         self.plots[_HISTOGRAM].setXRange(0, 255, padding=0)
         self.plots[_HISTOGRAM].getAxis("left").setStyle(showValues=False)
+        self.plots[_QUALITY].setToolTip("How the result improves; of result B the dashed line")
+        self.plots[_SPREAD].setToolTip(
+            "Mean standard deviation of a pixel, in grey levels; of result B the dashed line"
+        )
+        self.plots[_HISTOGRAM].setToolTip("How often each grey level occurs, from black (0) to white (255)")
         self.ci.layout.setContentsMargins(4, 4, 8, 2)
 
     def dress(self, colours: Colours) -> None:
@@ -71,8 +78,8 @@ class Plots(pg.GraphicsLayoutWidget):
         if self._colours is None:
             return
         experiment = a is None or a.request.experiment
-        self._title(_QUALITY, "PSNR, dB" if experiment else "Change an iteration, log10")
-        self._title(_SPREAD, "Uncertainty, grey levels")
+        self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
+        self._title(_SPREAD, "Uncertainty")
         for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):
             for curve, snapshot in zip(self._curves[plot], (a, b), strict=True):
                 steps, values = snapshot.curves[name] if snapshot is not None else ([], [])
@@ -103,7 +110,7 @@ class Plots(pg.GraphicsLayoutWidget):
         shades = {"noisy": noisy, "clean": b, "a": a}
         words = {"noisy": "noisy", "clean": "clean", "a": "result"}
         named = [f"<span style='color: {shades[c]}'>{words[c]}</span>" for c in self._counts]
-        self._title(_HISTOGRAM, f"Histogram: {', '.join(named)}" if named else "Histogram")
+        self._title(_HISTOGRAM, ", ".join(named) or "Histogram")
         for content, line in self._lines.items():
             line.setData(np.arange(256), self._counts.get(content, np.full(256, np.nan)))
         if self._counts:  # clipped black and white would hide the rest

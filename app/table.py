@@ -22,7 +22,7 @@ COLUMNS = {
     "SSIM": ("SSIM", "Structural similarity: 1 is the clean picture itself"),
     "seconds": ("Seconds", "How long it took"),
 }
-_WIDTHS = 24, 34, 100, 40, 46, 58, 62, 68
+_WIDTHS = 24, 42, 100, 38, 46, 56, 60, 66
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
 
 

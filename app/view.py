@@ -32,6 +32,10 @@ class View(QWidget):
             self.picker.setItemData(self.picker.count() - 1, tip, Qt.ToolTipRole)
         self.picker.setCurrentIndex(self.picker.findData(content))
         self.picker.setToolTip("What this view shows")
+        self.second = QComboBox(objectName=f"second-{number}")  # right of the line of a split view
+        self.second.setModel(self.picker.model())
+        self.second.setToolTip("What is shown right of the line")
+        self.second.hide()
         self.caption = QElidingLabel(objectName="caption")
         self.slider = QLabeledSlider(Qt.Horizontal, objectName=f"particle-{number}")
         self.slider.setToolTip("Which of the candidate pictures is shown  (, and .)")
@@ -65,6 +69,7 @@ class View(QWidget):
         head.addWidget(self.picker)
         head.addWidget(self.slider, 1)
         head.addWidget(self.caption, 1)
+        head.addWidget(self.second)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
@@ -128,6 +133,7 @@ class View(QWidget):
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
         """The preview of a region; None takes it away."""
         self.frame.setVisible(place is not None)
+        self.empty.setVisible(place is None)
         if place is None or pixels is None:
             self.patch.clear()
             return

@@ -59,6 +59,10 @@ class Viewer(QWidget):
             if view is not self.views[0]:
                 view.box.setXLink(self.views[0].box)
                 view.box.setYLink(self.views[0].box)
+        left, right = self.views[0].second, self.views[1].picker
+        left.setCurrentIndex(right.currentIndex())
+        left.currentIndexChanged.connect(right.setCurrentIndex)
+        right.currentIndexChanged.connect(left.setCurrentIndex)
         self.roi = pg.RectROI((0, 0), (_SIDE, _SIDE), maxBounds=None, rotatable=False)
         self.roi.addScaleHandle((0, 0), (1, 1))
         self.roi.setZValue(6)
@@ -96,6 +100,7 @@ class Viewer(QWidget):
             view.setVisible(number < shown)
         if self.split and self.views[0].content == self.views[1].content:
             self.views[1].choose("a")
+        self.views[0].second.setVisible(self.split)
         self.refresh()
 
     def _chosen(self) -> None:
@@ -153,8 +158,7 @@ class Viewer(QWidget):
         first = self.views[0]
         first.show_second(made[1].pixels if self.split else None)
         if self.split:
-            names = [f"{CONTENTS[part.content][0]} {part.words}".strip() for part in made]
-            first.caption.setText(" | ".join(names))
+            first.caption.setText("  |  ".join(part.words or CONTENTS[part.content][0] for part in made))
         self._lay_patch()
         if self._fit:
             self._fit = False

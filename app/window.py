@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from qtpy.QtCore import QSettings, QTimer
@@ -36,6 +37,7 @@ class Window(Shell):
         self.b: Run | None = None
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
+        self._after_save: Callable[[], object] | None = None
         self._connect()
         self.restore()
         self._update_state()
@@ -67,14 +69,14 @@ class Window(Shell):
 
     def open(self, path: str) -> None:
         """A file or a folder."""
-        if self._may_discard("Open another picture"):
+        if self._may_discard("Open another picture", lambda: self.opener.open(path)):
             self.opener.open(path)
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
         if not self.opener.welcome(data):
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
-        elif self._may_discard("Open another picture"):
+        elif self._may_discard("Open another picture", lambda: None):
             self.opener.take(data)
 
     def _opened(self, source: Source) -> None:
@@ -269,6 +271,11 @@ class Window(Shell):
         if kind == "result" and isinstance(what, Run):
             what.saved = True
         self.tell(message)
+        then, self._after_save = self._after_save, None
+        if then is not None:
+            for run in self.runner.runs:
+                run.saved = True  # the user chose to save this one and to go on
+            then()
 
     def copy_table(self) -> None:
         """To the clipboard."""
@@ -282,22 +289,25 @@ class Window(Shell):
             QApplication.clipboard().setText(request.command())
             self.tell("The command is on the clipboard")
 
-    def _may_discard(self, what: str) -> bool:
-        """Ask, if results would be lost."""
+    def _may_discard(self, what: str, then: Callable[[], object]) -> bool:
+        """Ask, if results would be lost. If the user would rather save, `then` is called afterwards."""
         unsaved = [run for run in self.runner.runs if not run.saved]
         if not unsaved and not self.runner.running:
             return True
         count = f"{len(unsaved)} result{'s are' if len(unsaved) > 1 else ' is'} not saved." if unsaved else ""
         text = f"{count} {'A run is under way.' if self.runner.running else ''}".strip()
-        choices = ("Save", "Discard", "Cancel") if self.a is not None else ("Discard", "Cancel")
-        answer = dialogs.ask(self, f"{what}?", text, *choices)
-        if answer == "Save":
+        save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
+        answer = dialogs.ask(self, f"{what}?", text, *save, "Discard", "Cancel")
+        if save and answer == save[0]:
+            self._after_save = then
             self.save("result")
+            if not self.saver.writing:  # the user thought better of it
+                self._after_save = None
         return answer == "Discard"
 
     def closeEvent(self, event: object) -> None:
         """Ask about what is not saved; stop the threads; remember the settings."""
-        if not self._may_discard("Close"):
+        if not self._may_discard("Close", self.close):
             event.ignore()
             return
         self.store()

@@ -3,12 +3,14 @@
 Usage: make.py FOLDER; QT_SCALE_FACTOR=2 makes only the sharp one.
 """
 
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from qtpy.QtCore import QCoreApplication, QPoint, QSettings, Qt
+from qtpy.QtCore import QCoreApplication, QEvent, QPointF, QSettings, Qt
+from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 
@@ -46,6 +48,9 @@ def run(window, *methods):
     c = window.controls
     for method in methods:
         c.method.setCurrentIndex(c.method.findData(method))
+        if "DRAFT" in os.environ:
+            for name in {"particles", "iterations", "samples"} & set(c.options.editors):
+                c.options.editors[name].setValue(8)
         count = len(window.runner.runs) + 1
         QTest.mouseClick(c.run_button, Qt.LeftButton)
         wait(lambda count=count: scored(window, count))
@@ -54,10 +59,9 @@ def run(window, *methods):
 def hover(window, view, share=(0.5, 0.5)):
     canvas = window.viewer.views[view].canvas
     for shift in (-3, 0):
-        QTest.mouseMove(
-            canvas.viewport(),
-            QPoint(*(int(s * n) + shift for s, n in zip(share, (canvas.width(), canvas.height()), strict=True))),
-        )
+        at = QPointF(share[0] * canvas.width() + shift, share[1] * canvas.height())
+        event = QMouseEvent(QEvent.MouseMove, at, Qt.NoButton, Qt.NoButton, Qt.NoModifier)
+        QApplication.sendEvent(canvas.viewport(), event)
         wait(lambda: True)
 
 
@@ -67,14 +71,14 @@ def shoot(window, path):
     print(path)
 
 
-def part(name, top, left, side=240):
+def part(name, top, left, side=176):
     """Some of a sample: the whole would take minutes."""
     return images.read(data_folder("sample_images") / f"{name}.png").pixels[top : top + side, left : left + side]
 
 
 def experiment(window, folder):
     path = Path(folder) / "cat.png"
-    images.write_png(path, part("cat", 10, 90))
+    images.write_png(path, part("cat", 40, 120))
     open_(window, path)
     window.acts["viewer.set_views:3"].trigger()
     run(window, "tv", "nlm", "gibbs", "mp-svgd")

@@ -221,7 +221,7 @@ def preview(request: Request, region: Region) -> Iterator[tuple[Region, np.ndarr
         seed=request.seed, channel_axis=source.axis, data_range=source.picture.white,
     )  # fmt: skip
     for part in parts:
-        yield part.place, np.asarray(part.mean / source.grey)
+        yield region, np.asarray(part.mean / source.grey)
 
 
 @dataclass(eq=False)

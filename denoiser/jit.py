@@ -26,6 +26,22 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.errors import NumbaDebugInfoWarning
 from numba.extending import intrinsic
 
+
+def _load_array_functions() -> None:
+    """Load numba's array functions without scipy's linear algebra: it takes a sixth of a start, and no kernel uses it.
+
+    Numba imports it only to see whether it is there; whoever multiplies matrices in a kernel still gets it.
+    """
+    import numba.np.linalg as linalg
+
+    ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = ask
+
+
+_load_array_functions()
 config: Any = numba.config  # filled at run time, so type checkers see nothing in it
 warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)
 

@@ -26,11 +26,19 @@ class Posterior:
 
     noisy: grey image, 0-255 scale, shape (height, width).
     sigma: standard deviation of its noise, same scale.
+    origin: row and column at which it lies in the picture that it was cut from; random numbers follow the picture.
     The padding is inferred with the image and thrown away by `crop`, as published (CVPR 2010).
     """
 
-    def __init__(self, prior: Prior, noisy: np.ndarray, sigma: float, padding: int | None = None) -> None:
-        self.prior, self.sigma = prior, float(sigma)
+    def __init__(
+        self,
+        prior: Prior,
+        noisy: np.ndarray,
+        sigma: float,
+        padding: int | None = None,
+        origin: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.prior, self.sigma, self.origin = prior, float(sigma), origin
         self.padding = prior.padding if padding is None else padding
         self.noisy = np.pad(np.asarray(noisy, dtype=np.float64), self.padding, mode="symmetric")
         self.shape: tuple[int, int] = (self.noisy.shape[0], self.noisy.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -156,18 +156,23 @@ def iterate(
     *,
     method: str | Sampler = DEFAULT_METHOD,
     prior: str | Path | Prior = "pairwise",
-    seed: int | Sequence[int] | np.random.Generator = 0,
+    seed: int = 0,
     channel_axis: int | None = None,
     data_range: float | None = None,
+    origin: tuple[int, int] = (0, 0),
     **options: Any,
 ) -> Iterator[Progress]:
-    """Denoise step by step; arguments as in `denoise`. Bad ones raise here, before the first step."""
+    """Denoise step by step; arguments as in `denoise`. Bad ones raise here, before the first step.
+
+    origin: row and column of the picture that this image was cut from. The random numbers are those that the whole
+    picture would get there, so that away from its edges a piece becomes what it becomes in the whole.
+    """
     sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
     frame = _Frame(image, sigma, channel_axis, data_range)
     loaded = load_prior(prior)
     level = float(sigma) * frame.scale
     pairs = zip(frame.planes, frame.gains, strict=True)
-    posteriors = [Posterior(loaded, plane, level * float(gain)) for plane, gain in pairs]
+    posteriors = [Posterior(loaded, plane, level * float(gain), origin=origin) for plane, gain in pairs]
     try:
         rngs = np.random.default_rng(seed).spawn(len(posteriors))
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """Pictures larger than memory allows: overlapping tiles, denoised one after the other and blended.
 
 Every tile is computed with a halo of HALO pixels, most of which is thrown away: what is left no longer feels the
-edge. Neighbouring tiles are cross-faded over RAMP pixels, so that their different random numbers make no seam.
+edge. All tiles draw the random numbers of the whole picture (`draws.py`), and are cross-faded over RAMP pixels.
 A picture that fits the budget is one run of `run.iterate`, to the byte.
 """
 
@@ -23,7 +23,9 @@ from denoiser.run import Progress, iterate
 from denoiser.samplers import DEFAULT_METHOD, Sampler, make_sampler
 
 HALO = 24  # pixels that a tile sees beyond what it is for
-RAMP = 16  # pixels over which neighbours are cross-faded; a tile's outermost HALO - RAMP / 2 are never used
+# Pixels over which neighbours are cross-faded; a tile's outermost HALO - RAMP / 2 are never used. Averaging two tiles
+# smooths their sampling noise, going from one to the other roughens it: at 2 pixels both cancel (tests/test_tiles.py).
+RAMP = 2
 SMALLEST = 32  # pixels a side of a tile without its halo, at least; more than RAMP
 DEFAULT_MEMORY = 512 << 20  # larger tiles gain nothing: their halos are a tenth of the work
 
@@ -218,7 +220,7 @@ def _tile_steps(
     steps: int,
     common: dict[str, Any],
 ) -> Iterator[Progress]:
-    """Run tile after tile; tile number n draws its random numbers from (seed, n)."""
+    """Run tile after tile."""
     began = time.perf_counter()
     canvas = _Canvas(image)
     pairs = [(r, c) for r in spans(image.shape[0], shape[0]) for c in spans(image.shape[1], shape[1])]
@@ -235,7 +237,7 @@ def _tile_steps(
 
     for number, (rows, columns) in enumerate(pairs):
         part = image[rows.begin : rows.end, columns.begin : columns.end]
-        tile = iterate(part, sigma, seed=[seed, number], **common)
+        tile = iterate(part, sigma, seed=seed, origin=(rows.begin, columns.begin), **common)
         last = next(tile)
         for progress in tile:  # one behind, because the last report must come after the tile is on the canvas
             yield report(number, last.step, last)

@@ -17,7 +17,7 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["colour", "figures", "images", "jit", "metrics", "noise"],
+    ["colour", "draws", "figures", "images", "jit", "metrics", "noise"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

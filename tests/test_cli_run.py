@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from PIL import Image
+from test_images_safety import mutated
 
 from denoiser import images, jit
 from denoiser.cli import main
@@ -26,9 +27,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 def command(*arguments, **options):
     """The command as a process of its own."""
     call = [sys.executable, "-m", "denoiser", *map(str, arguments)]
-    return subprocess.Popen(
-        call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, **{"text": True, **options}
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(call, env=ENVIRONMENT, **{**pipes, **options})
 
 
 def denoise(*arguments, quick=True):
@@ -354,6 +354,44 @@ def test_files_that_claim_too_much(folder, capsys):
     assert lines[-1] == f"denoise: {len(lines) - 1} of {len(names) + 1} inputs failed"
 
 
+def batch_with_times(names):
+    """Copy files by the command as a process: its reports, its errors, and the seconds that each file took."""
+    call = ["a.png", *names, "--sigma", "0", "--dir", "out", "--overwrite", "--json", "-q"]
+    with open("errors", "w+") as errors, command(*call, stderr=errors) as process:
+        reports, times = [], []
+        for line in process.stdout:
+            reports.append(json.loads(line))
+            times.append(time.monotonic())
+        assert process.wait() == 1
+        errors.seek(0)
+        return reports[1:], errors.read().splitlines(), np.diff(times)
+
+
+def damaged_batch(folder, first, last):
+    """Damaged files through the command: each is copied or refused in one line, within 2 s, and none stops it."""
+    names = np.array([f"{seed}.png" for seed in range(first, last)])
+    for seed, name in enumerate(names, first):
+        (folder / name).write_bytes(mutated(random.Random(seed))[1])
+    reports, lines, seconds = batch_with_times(names)
+    assert [r["input"] for r in reports] == list(names)
+    failed = [r["input"] for r in reports if r["status"] == "failed"]
+    assert 0 < len(failed) < len(names)
+    assert [line.split(": ")[1] for line in lines[:-1]] == failed
+    assert lines[-1] == f"denoise: {len(failed)} of {len(names) + 1} inputs failed"
+    late = names[seconds > 2]  # twice, because a disk may be busy
+    assert not len(late) or batch_with_times([*late, "none.png"])[2].max() < 2, late
+
+
+def test_300_damaged_files(folder):
+    damaged_batch(folder, 10_000, 10_300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+def test_10000_damaged_files(folder, block):
+    damaged_batch(folder, 1000 * block, 1000 * (block + 1))
+
+
 def test_awkward_targets(folder, capsys, monkeypatch):
     (folder / "x.png").mkdir()
     os.mkfifo("fifo.png")
@@ -545,6 +583,17 @@ def test_help_is_quick():
     assert "denoise -r pictures --dir clean" in out
     assert seconds < 0.5
     assert once("--version")[1].startswith("denoise 0.")
+
+
+def test_a_run_starts_quickly(folder):
+    def once():
+        began = time.monotonic()
+        process = command("a.png", "--overwrite", "--quality", "fast")
+        assert process.communicate()[1] == ""
+        return time.monotonic() - began
+
+    once()  # fills the cache
+    assert min(once() for _ in range(4)) < 1.5
 
 
 def test_help_imports_nothing_heavy():

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from denoiser.draws import normal_fields, uniform_fields
 from denoiser.jit import LOG2E, exp2, kernel, parallel
 from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
@@ -83,14 +84,14 @@ class Chain:
     def condition(self, x: np.ndarray) -> None:
         """Draw z given the image x; x given z is then Gaussian, and `solve_mean` and `solve_noise` know it."""
         posterior, stencil = self.posterior, self.posterior.stencil
-        uniforms = self.rng.random(stencil.cliques, dtype=np.float32)
+        uniforms = uniform_fields(self.rng, (len(self._drawn), *posterior.shape), posterior.origin)
         self.energy = _draw_precisions(
             stencil.responses(x),
             posterior.shape[1],
             stencil.extents,
             self._weights,
             self._precisions,
-            uniforms,
+            uniforms.reshape(self._drawn.shape),
             self._drawn,
         )
 
@@ -121,11 +122,14 @@ class Chain:
             self.mean = self.solve_mean(False, self._rao_blackwell_shift)
 
     def _clique_noise(self) -> np.ndarray:
-        return np.sqrt(self._drawn) * self.rng.standard_normal(self._drawn.shape, dtype=np.float32)
+        return np.sqrt(self._drawn) * self._normals(len(self._drawn)).reshape(self._drawn.shape)
 
     def _pixel_noise(self) -> np.ndarray:
         scale = np.float32(np.sqrt(self._constant))
-        return scale * self.rng.standard_normal(self.posterior.size, dtype=np.float32)
+        return scale * self._normals(1).ravel()
+
+    def _normals(self, count: int) -> np.ndarray:
+        return normal_fields(self.rng, (count, *self.posterior.shape), self.posterior.origin)
 
     def _solve(self, b: np.ndarray, x: np.ndarray) -> None:
         self.posterior.stencil.solve(self._drawn, self._constant, b, x, self.tolerance, self._scratch)

@@ -54,8 +54,8 @@ class Map(Sampler):
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "MAP"
 
-    iterations: int = option(300, "reweighted solves at most", low=1)
-    tolerance: float = option(0.02, "stop when the image moves less than this (RMS, grey levels)", low=0)
+    iterations: int = option(400, "reweighted solves at most", low=1)
+    tolerance: float = option(0.005, "stop when the image moves less than this (RMS, grey levels)", low=0)
 
     @property
     def total(self) -> int:

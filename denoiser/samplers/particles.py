@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from denoiser.draws import normal_fields
 from denoiser.jit import kernel, parallel
 from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
@@ -69,8 +70,8 @@ def start(posterior: Posterior, rng: np.random.Generator, count: int, kind: str)
     antithetic pairs mu(z) + d and mu(z) - d, whose errors cancel in the mean.
     """
     if kind == "noisy":
-        spread = posterior.sigma * rng.standard_normal((count, posterior.size), dtype=np.float32)
-        return posterior.noisy.astype(np.float32).ravel() + spread
+        spread = posterior.sigma * normal_fields(rng, (count, *posterior.shape), posterior.origin)
+        return (posterior.noisy.astype(np.float32) + spread).reshape(count, -1)
     x = np.empty((count, posterior.size), np.float32)
     *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
 

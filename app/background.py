@@ -28,6 +28,7 @@ _NICE = 5  # on Linux, the threads of heavy tasks give way to the window's
 _SWITCH = 0.0005  # seconds that a thread may keep Python's lock when the window wants it; the default is ten times that
 
 Work = Callable[["Task"], Any]
+_heavy = threading.Lock()  # one heavy task computes at a time; what was stopped may have a step to end first
 
 
 class Task:
@@ -64,7 +65,17 @@ class Task:
         if heavy:
             with contextlib.suppress(AttributeError, OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            with _heavy:
+                self._work()
+        else:
+            self._work()
+        self.over = True
+        self.gone.set()
+
+    def _work(self) -> None:
         jit.stop_when(lambda: self.stopped)
+        if self.stopped:
+            return
         try:
             self._result = self.work(self)
             if isinstance(self._result, Iterator):
@@ -77,8 +88,6 @@ class Task:
             pass
         except BaseException as error:  # the window must live, and say what happened
             self.error = error, traceback.format_exc()
-        self.over = True
-        self.gone.set()
 
     def deliver(self) -> bool:
         """On the window's thread: hand over what there is; true when there will be no more."""

@@ -93,6 +93,9 @@ def apply(theme: str) -> Colours:
     """Dress the whole application."""
     c = colours(theme)
     application = QApplication.instance()
+    if application.property("dressed") == c.window:  # a style sheet takes a tenth of a second
+        return c
+    application.setProperty("dressed", c.window)
     application.setStyle("Fusion")
     palette = QPalette()
     roles = {

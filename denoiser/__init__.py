@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from denoiser.evaluation import Row, evaluate, read_rows, summary, to_csv, to_json
     from denoiser.jit import get_threads, set_threads
-    from denoiser.metrics import psnr, ssim
+    from denoiser.metrics import coverage, psnr, ssim
     from denoiser.noise import add_noise, estimate_sigma
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
     from denoiser.run import Progress, Result, denoise, iterate
@@ -24,24 +25,32 @@ __all__ = [
     "Prior",
     "Progress",
     "Result",
+    "Row",
     "add_noise",
     "available_priors",
+    "coverage",
     "denoise",
     "estimate_sigma",
+    "evaluate",
     "get_threads",
     "iterate",
     "iterate_tiles",
     "load_prior",
     "psnr",
+    "read_rows",
     "save_prior",
     "set_threads",
     "ssim",
+    "summary",
+    "to_csv",
+    "to_json",
 ]
 
 # Where each name lives. They are imported when first asked for: numba takes longer to load than `--help` may.
 _HOMES = {
+    "evaluation": ("Row", "evaluate", "read_rows", "summary", "to_csv", "to_json"),
     "jit": ("get_threads", "set_threads"),
-    "metrics": ("psnr", "ssim"),
+    "metrics": ("coverage", "psnr", "ssim"),
     "noise": ("add_noise", "estimate_sigma"),
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),
     "run": ("Progress", "Result", "denoise", "iterate"),

@@ -6,6 +6,7 @@ Everything a sampler needs follows from the responsibilities w_j(r) of the compo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,6 +35,12 @@ def table_precision(table, r):  # type: ignore[no-untyped-def]
     node = (bits >> _SHIFT) - _FIRST
     fraction = np.float32(bits & _MASK) * _FRACTION
     return table[node] + fraction * (table[node + 1] - table[node])
+
+
+def tabulate(expected_precision: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """A score table, float32: `expected_precision` of responses |r|, which is -score / r, at the nodes."""
+    nodes = ((np.arange(_NODES, dtype=np.int32) + _FIRST) << _SHIFT).view(np.float32)
+    return expected_precision(np.sqrt(nodes.astype(float) - TABLE_START)).astype(np.float32)
 
 
 @kernel()
@@ -98,8 +105,7 @@ class GSM:
     @cached_property
     def table(self) -> np.ndarray:
         """`expected_precision` at the nodes of the score table, float32."""
-        nodes = ((np.arange(_NODES, dtype=np.int32) + _FIRST) << _SHIFT).view(np.float32)
-        return self.expected_precision(np.sqrt(nodes.astype(float) - TABLE_START)).astype(np.float32)
+        return tabulate(self.expected_precision)
 
     def table_score(self, r: np.ndarray) -> np.ndarray:
         """The score as the compiled kernels compute it, float32, the shape of r."""

@@ -7,13 +7,14 @@ the process when two threads enter it, it cannot survive a fork, and it compiles
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import pickle
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
@@ -209,6 +210,8 @@ _worker = threading.local()
 
 def get_threads() -> int:
     """How many threads a run may use: `set_threads`, else NUMBA_NUM_THREADS, else the cores there are."""
+    if getattr(_worker, "busy", False):
+        return 1
     return _threads or int(config.NUMBA_NUM_THREADS)
 
 
@@ -245,6 +248,17 @@ def stop_when(asked: Callable[[], bool] | None) -> None:
     _worker.stop = asked
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it, runs of the calling thread use no other thread: for programs that run several at a time."""
+    before = getattr(_worker, "busy", False)
+    _worker.busy = True
+    try:
+        yield
+    finally:
+        _worker.busy = before
+
+
 def parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """`[task(item) for item in items]` on the pool; in the caller's thread where that is no slower.
 
@@ -255,11 +269,12 @@ def parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     asked = getattr(_worker, "stop", None)
     if asked is not None:
         task = _stoppable(task, asked)
-    if len(items) < 2 or get_threads() == 1 or getattr(_worker, "busy", False):
+    if len(items) < 2 or get_threads() == 1:
         return [task(item) for item in items]
-    if _pool is None:
-        _pool = ThreadPoolExecutor(get_threads(), "denoiser", initializer=_mark_worker)
-    return list(_pool.map(task, items))
+    pool = _pool  # another thread may call set_threads meanwhile
+    if pool is None:
+        pool = _pool = ThreadPoolExecutor(get_threads(), "denoiser", initializer=_mark_worker)
+    return list(pool.map(task, items))
 
 
 def _stoppable(task: Callable[[Any], Any], asked: Callable[[], bool]) -> Callable[[Any], Any]:

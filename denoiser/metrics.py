@@ -1,4 +1,4 @@
-"""How close an image is to the truth."""
+"""How close an image is to the truth, and whether its uncertainty is honest."""
 
 from __future__ import annotations
 
@@ -42,3 +42,69 @@ def ssim(truth: np.ndarray, image: np.ndarray, *, data_range: float, channel_axi
             use_sample_covariance=False,
         )
     )
+
+
+def credible_factor(level: float, count: int | None = None) -> float:
+    """Half the width of the central credible interval, in posterior standard deviations.
+
+    Known mean and standard deviation: the normal quantile. Both taken from `count` draws of a Gaussian: Student's
+    t quantile times sqrt(1 + 1 / count), with which the interval holds another draw with probability `level` exactly.
+    50 draws with the normal quantile would cover 89.0 % instead of 90, and their own empirical quantiles 86 %.
+
+    >>> round(credible_factor(0.9), 3), round(credible_factor(0.9, 50), 3)
+    (1.645, 1.693)
+    """
+    from scipy.special import ndtri, stdtrit  # scipy.stats would take a second to import
+
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level}")
+    if count is None:
+        return float(ndtri((1 + level) / 2))
+    if count < 2:
+        raise ValueError(f"count must be >= 2, got {count}")
+    return float(stdtrit(count - 1, (1 + level) / 2) * np.sqrt(1 + 1 / count))
+
+
+def coverage(
+    truth: np.ndarray, mean: np.ndarray, std: np.ndarray, level: float = 0.9, *, count: int | None = None
+) -> float:
+    """Share of pixels whose true value lies in the central credible interval; nan for a point estimate (std 0).
+
+    The interval is mean +- credible_factor(level, count) * std, `count` being the draws behind mean and std.
+
+    >>> rng = np.random.default_rng(0)
+    >>> round(coverage(rng.normal(5, 2, 100_000), np.full(100_000, 5), np.full(100_000, 2)), 2)
+    0.9
+    """
+    truth, mean = _pair(truth, mean)
+    _, std = _pair(truth, std)
+    if not std.any():
+        return float("nan")
+    return float(np.mean(np.abs(truth - mean) <= credible_factor(level, count) * std))
+
+
+def sample_coverage(truth: np.ndarray, samples: np.ndarray, level: float = 0.9) -> float:
+    """Like `coverage`, between quantiles of the samples (M, ...) themselves: no Gaussian is assumed.
+
+    The k-th smallest of M draws counts as the quantile k / (M + 1), which makes another draw fall between two of them
+    with the right probability. nan when the level asks for more than the smallest and the largest draw can say.
+    """
+    tail = (1 - level) / 2
+    if not (len(samples) + 1) * tail >= 1:
+        return float("nan")
+    low, high = np.quantile(samples, (tail, 1 - tail), axis=0, method="weibull")
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def errors_by_std(
+    truth: np.ndarray, mean: np.ndarray, std: np.ndarray, edges: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels sorted by their predicted standard deviation: how many lie in each bin, and their RMS error.
+
+    edges: bounds of the bins; the last bin also holds what lies beyond. An empty bin has error 0.
+    """
+    truth, mean = _pair(truth, mean)
+    bins = np.clip(np.digitize(std.ravel(), edges[1:-1]), 0, len(edges) - 2)
+    counts = np.bincount(bins, minlength=len(edges) - 1)
+    squares = np.bincount(bins, ((truth - mean) ** 2).ravel(), minlength=len(edges) - 1)
+    return counts, np.sqrt(squares / np.maximum(counts, 1))

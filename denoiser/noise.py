@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 _LARGE = 12_000_000  # numbers in an image of which only parts are measured
@@ -9,8 +11,10 @@ _SIDE = 384  # pixels a side of such a part
 _QUARTILE = 0.6744897501960817  # half of a standard normal variable's values are closer to 0
 
 
-def add_noise(image: np.ndarray, sigma: float, seed: int = 0) -> np.ndarray:
+def add_noise(image: np.ndarray, sigma: float, seed: int | Sequence[int] = 0) -> np.ndarray:
     """The image plus white Gaussian noise of standard deviation sigma, float64, neither clipped nor rounded.
+
+    seed: of `numpy.random.default_rng`, for which 7 and [7, 0] are the same.
 
     >>> add_noise(np.zeros((2, 2)), 1.0, seed=0).round(3)
     array([[ 0.126, -0.132],

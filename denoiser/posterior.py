@@ -6,22 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-from denoiser.gsm import table_precision
-from denoiser.jit import kernel, parallel
 from denoiser.priors import Prior
 from denoiser.stencil import Stencil
+from denoiser.target import SitePotentials, Target
+
+_BLOCK = 1 << 14  # cliques whose energy is computed at a time
 
 
-@kernel(fastmath=True)
-def _expert_scores(tables, responses):  # type: ignore[no-untyped-def]
-    """Replace each response by the score of its expert."""
-    for f in range(len(responses)):
-        table, line = tables[f], responses[f]
-        for i in range(len(line)):
-            line[i] *= -table_precision(table, line[i])
-
-
-class Posterior:
+class Posterior(Target):
     """Prior and likelihood on the mirror-padded noisy image; samplers work on the padded field.
 
     noisy: grey image, 0-255 scale, shape (height, width).
@@ -29,6 +21,8 @@ class Posterior:
     origin: row and column at which it lies in the picture that it was cut from; random numbers follow the picture.
     The padding is inferred with the image and thrown away by `crop`, as published (CVPR 2010).
     """
+
+    prior: Prior
 
     def __init__(
         self,
@@ -38,11 +32,9 @@ class Posterior:
         padding: int | None = None,
         origin: tuple[int, int] = (0, 0),
     ) -> None:
-        self.prior, self.sigma, self.origin = prior, float(sigma), origin
+        self.origin = origin
         self.padding = prior.padding if padding is None else padding
-        self.noisy = np.pad(np.asarray(noisy, dtype=np.float64), self.padding, mode="symmetric")
-        self.shape: tuple[int, int] = (self.noisy.shape[0], self.noisy.shape[1])
-        self.size = self.noisy.size
+        super().__init__(prior, np.pad(np.asarray(noisy, dtype=np.float64), self.padding, mode="symmetric"), sigma)
 
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""
@@ -50,19 +42,19 @@ class Posterior:
         return fields[..., p : fields.shape[-2] - p, p : fields.shape[-1] - p] if p else fields
 
     @cached_property
-    def stencil(self) -> Stencil:
-        """The prior's filters on the padded image, in float32."""
-        return Stencil(self.prior, self.shape)
-
-    @cached_property
     def exact_stencil(self) -> Stencil:
-        """The same in float64."""
+        """The prior's filters on the padded image, in float64."""
         return Stencil(self.prior, self.shape, np.float64)
 
     @cached_property
     def tables(self) -> np.ndarray:
         """The experts' score tables, one row a filter."""
         return np.stack([expert.table for expert in self.prior.experts])
+
+    @cached_property
+    def potentials(self) -> SitePotentials:
+        """The Gaussian likelihood, and the prior's weak Gaussian."""
+        return SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
 
     def capped_tables(self, cap: float) -> np.ndarray:
         """Score tables of experts that hold no pixel with a component of precision above `cap`."""
@@ -71,15 +63,10 @@ class Posterior:
         return np.stack([expert.table for expert in capped])
 
     @cached_property
-    def sharpest(self) -> float:
+    def sharpest(self) -> float:  # type: ignore[override]
         """The largest precision with which a single component of an expert holds a pixel."""
         pairs = zip(self.prior.experts, self.prior.filters, strict=True)
         return max(float(e.precisions.max() * (f**2).max()) for e, f in pairs)
-
-    @property
-    def noise_precision(self) -> float:
-        """1 / sigma^2."""
-        return self.sigma**-2
 
     def energy(self, x: np.ndarray) -> np.ndarray:
         """-log p(x | y) up to a constant, exactly, for images of shape (..., height, width)."""
@@ -91,32 +78,8 @@ class Posterior:
         """-log p(x) up to a constant, exactly."""
         x = np.asarray(x, dtype=np.float64)
         total = 0.5 * self.prior.epsilon * (x**2).sum(axis=(-2, -1))
-        for filter_, expert in zip(self.prior.filters, self.prior.experts, strict=True):
-            rows, columns = x.shape[-2] - filter_.shape[0] + 1, x.shape[-1] - filter_.shape[1] + 1
-            if rows < 1 or columns < 1:
-                continue
-            response = np.zeros((*x.shape[:-2], rows, columns))
-            for (r, c), tap in np.ndenumerate(filter_):
-                response += tap * x[..., r : r + rows, c : c + columns]
-            total = total - expert.log_density(response).sum(axis=(-2, -1))
+        for response, expert in zip(self.responses(x), self.prior.experts, strict=True):
+            rows = max(_BLOCK // max(response.shape[-1], 1), 1)  # a log density is held for every component
+            for first in range(0, response.shape[-2], rows):
+                total = total - expert.log_density(response[..., first : first + rows, :]).sum(axis=(-2, -1))
         return total
-
-    def score(self, particles: np.ndarray, tables: np.ndarray | None = None) -> np.ndarray:
-        """d/dx log p(x | y) of each particle, float32, shape (M, height, width), by table lookup.
-
-        Its entry at a site is also the score of that site's conditional given its Markov blanket.
-        `tables` replaces the experts' score tables.
-        """
-        tables = self.tables if tables is None else tables
-        particles = np.asarray(particles, dtype=np.float32)
-        out = np.empty_like(particles)
-
-        def one(index: int) -> None:
-            x = particles[index].ravel()
-            values = self.stencil.responses(x)
-            _expert_scores(tables, values)
-            pull = (self.noisy - particles[index]) * self.noise_precision - self.prior.epsilon * particles[index]
-            out[index] = self.stencil.adjoint(values, pull.astype(np.float32).ravel()).reshape(self.shape)
-
-        parallel(one, range(len(particles)))
-        return out

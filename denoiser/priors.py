@@ -7,6 +7,7 @@ larger filters. Samplers know no prior by name: they ask for its blanket, factor
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -30,23 +31,15 @@ def data_folder(name: str) -> Path:
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
-    """A filter-bank Markov random field for grey values 0-255.
+class FilterBank:
+    """The structure of a Markov random field whose cliques are the windows of linear filters.
 
     name: what users call it.
     filters: 2-D arrays, applied by correlation to every clique that lies within the image.
-    experts: one GSM a filter.
-    padding: pixels of mirror padding that published results use.
-    epsilon: precision of the weak Gaussian that makes the density proper.
     """
 
     name: str
     filters: tuple[np.ndarray, ...]
-    experts: tuple[GSM, ...]
-    padding: int = 0
-    epsilon: float = 1e-8
-    description: str = ""
-    citation: str = ""
 
     @cached_property
     def supports(self) -> tuple[tuple[Offset, ...], ...]:
@@ -102,6 +95,29 @@ class Prior:
     def clique_size(self) -> tuple[int, int]:
         """Height and width of the largest filter."""
         return max(f.shape[0] for f in self.filters), max(f.shape[1] for f in self.filters)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior(FilterBank):
+    """A filter-bank Markov random field for grey values 0-255.
+
+    experts: one GSM a filter.
+    padding: pixels of mirror padding that published results use.
+    epsilon: precision of the weak Gaussian that makes the density proper.
+    """
+
+    experts: tuple[GSM, ...]
+    padding: int = 0
+    epsilon: float = 1e-8
+    description: str = ""
+    citation: str = ""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the numbers that make it, whatever its name."""
+        prior = [[f.tolist() for f in self.filters], self.epsilon, self.padding]
+        experts = [[e.weights.tolist(), e.precisions.tolist()] for e in self.experts]
+        return hashlib.sha256(repr((prior, experts)).encode()).hexdigest()
 
 
 def available_priors() -> dict[str, Path]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import colour
+from denoiser import colour, export
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior, load_prior
 from denoiser.samplers import DEFAULT_METHOD, Estimate, Sampler, make_sampler
@@ -30,6 +30,7 @@ class Result:
 
     mean: the MMSE image (the mode, for MAP). std: posterior standard deviation of every pixel.
     samples: particles, shape (M,) + image.shape. history: the figures of every iteration.
+    chains: of a Markov chain method, whose samples come from them in turn: sample i from chain i % chains; else 0.
     """
 
     mean: np.ndarray
@@ -39,6 +40,20 @@ class Result:
     method: str
     sigma: float
     history: list[dict[str, float]] = field(repr=False)
+    chains: int = 0
+    channel_axis: int | None = None
+
+    def to_arviz(self) -> Any:
+        """The samples as `arviz.InferenceData`: the variable `image` of the group `posterior`.
+
+        Its first dimensions are chain and draw for a Markov chain method, and `sample` for particles, which have no
+        order; then come row and column, and channel where the image has them. Needs the extra: mpsvgd[arviz].
+        """
+        names = ["row", "column"]
+        if self.channel_axis is not None:
+            names.insert(self.channel_axis % 3, "channel")
+        attributes = {"method": self.method, "sigma": self.sigma, "seconds": self.seconds}
+        return export.to_arviz(self.samples, names, self.chains, attributes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,5 +264,8 @@ def denoise(
         if progress is not None:
             progress(last)
     assert last is not None  # every sampler yields at least once
-    name = method.name if isinstance(method, Sampler) else method
-    return Result(last.mean, last.std, last.samples, last.seconds, name, float(sigma), history)
+    sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
+    chains = getattr(sampler, "chains", 0)
+    return Result(
+        last.mean, last.std, last.samples, last.seconds, sampler.name, float(sigma), history, chains, channel_axis
+    )

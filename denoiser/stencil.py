@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from denoiser.jit import kernel
-from denoiser.priors import Prior
+from denoiser.priors import FilterBank
 
 _BLOCK = 1024  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
 
 
 @kernel(fastmath=True)
-def _responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
+def filter_responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[f, clique] = J_f . x_clique; 0 where the window does not fit into the image."""
     out[:] = 0
     for f in range(len(extents)):
@@ -33,7 +33,7 @@ def _responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[n
 
 
 @kernel(fastmath=True)
-def _adjoint(values, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
+def filter_adjoint(values, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[pixel] += sum over the cliques with that pixel of tap * values[f, clique]."""
     for f in range(len(extents)):
         for row in range(extents[f, 0]):
@@ -145,9 +145,9 @@ def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type:
 
 
 class Stencil:
-    """The filter bank of `prior` on images of `shape`, computed in `dtype`."""
+    """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it."""
 
-    def __init__(self, prior: Prior, shape: tuple[int, int], dtype: type = np.float32) -> None:
+    def __init__(self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32) -> None:
         height, width = shape
         self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
         starts, offsets, taps = [0], [], []
@@ -175,7 +175,7 @@ class Stencil:
         extents = [(max(height - f.shape[0] + 1, 0), max(width - f.shape[1] + 1, 0)) for f in prior.filters]
         self.extents = np.array(extents)
         self.extents[(self.extents == 0).any(axis=1)] = 0
-        self._bank: tuple[Any, ...] = (width, np.array(starts), np.array(offsets), np.array(taps, dtype), self.extents)
+        self.bank: tuple[Any, ...] = (width, np.array(starts), np.array(offsets), np.array(taps, dtype), self.extents)
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 3)
         self._products: np.ndarray = np.array(products, dtype)
         self._steps = np.array(steps, dtype=np.int64)
@@ -184,12 +184,12 @@ class Stencil:
     def responses(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Filter responses of the flat image x, shape `cliques`."""
         out = np.empty(self.cliques, self.dtype) if out is None else out
-        _responses(x, *self._bank, out)
+        filter_responses(x, *self.bank, out)
         return out
 
     def adjoint(self, values: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add the transpose of `responses`, applied to one value a clique, to the flat image `out`."""
-        _adjoint(values, *self._bank, out)
+        filter_adjoint(values, *self.bank, out)
         return out
 
     def workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

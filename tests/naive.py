@@ -121,3 +121,75 @@ def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel):
                 push = -kernel_slope(name, z) * (x[(i, *site)] - x[(j, *site)]) / h
                 repulsions[i] += push / (count * len(factors))
     return gradients, repulsions
+
+
+# ------------------------------------------------------------------------------------------- the synthetic grid
+
+
+def grid_node(u):
+    """psi_d at u = y_d - x_d: 0.6 N(u | -2, 1) + 0.4 Gumbel(u | 2, 1.3) (paper, section 5.1)."""
+    z = (u - 2) / 1.3
+    return 0.6 * normal(u + 2, 1.0) + 0.4 * math.exp(-(z + math.exp(-z))) / 1.3
+
+
+def grid_edge(r):
+    """psi_dt at r = x_d - x_t: a Laplace density of scale 2."""
+    return math.exp(-abs(r) / 2) / 4
+
+
+def grid_edges(shape):
+    """Pairs of neighbouring nodes."""
+    for r, c in np.ndindex(*shape):
+        if r + 1 < shape[0]:
+            yield (r, c), (r + 1, c)
+        if c + 1 < shape[1]:
+            yield (r, c), (r, c + 1)
+
+
+def grid_energy(x, y):
+    """-log p(x) up to a constant."""
+    total = -sum(math.log(grid_node(y[d] - x[d])) for d in np.ndindex(*y.shape))
+    return total - sum(math.log(grid_edge(x[d] - x[t])) for d, t in grid_edges(y.shape))
+
+
+def grid_score(x, y, step=1e-6):
+    """d/dx log p(x), by central differences for the nodes."""
+    out = np.zeros(y.shape)
+    for d in np.ndindex(*y.shape):
+        u = y[d] - x[d]
+        out[d] = (math.log(grid_node(u - step)) - math.log(grid_node(u + step))) / (2 * step)
+    for d, t in grid_edges(y.shape):
+        out[d] -= np.sign(x[d] - x[t]) / 2
+        out[t] += np.sign(x[d] - x[t]) / 2
+    return out
+
+
+def laplace_message(points, weights, grid, scale):
+    """sum_i w_i exp(-|g - x_i| / scale) at every g."""
+    return np.array(
+        [sum(w * math.exp(-abs(g - x) / scale) for x, w in zip(points, weights, strict=True)) for g in grid]
+    )
+
+
+def grid_2x2_marginals(y, grid):
+    """Exact summation over a square of four nodes a - b, a - c, b - d, c - d; probabilities of the bins, (4, bins)."""
+    node = np.array([[grid_node(v - x) for x in grid] for v in y.ravel()])
+    edge = np.array([[grid_edge(g - h) for h in grid] for g in grid])
+    through = [edge @ (n[:, None] * edge) for n in node]  # sum over the node between two corners
+    ad = node[0][:, None] * node[3] * through[1] * through[2]
+    bc = node[1][:, None] * node[2] * through[0] * through[3]
+    found = np.array([ad.sum(axis=1), bc.sum(axis=1), bc.sum(axis=0), ad.sum(axis=0)])
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def grid_chain_marginals(y, grid):
+    """Exact summation over a row of nodes, from both ends; probabilities of the bins, (nodes, bins)."""
+    node = np.array([[grid_node(v - x) for x in grid] for v in y.ravel()])
+    edge = np.array([[grid_edge(g - h) for h in grid] for g in grid])
+    left, right = [np.ones(len(grid))], [np.ones(len(grid))]
+    for n in node[:-1]:
+        left.append(edge @ (n * left[-1]))
+    for n in node[:0:-1]:
+        right.append(edge @ (n * right[-1]))
+    found = node * np.array(left) * np.array(right[::-1])
+    return found / found.sum(axis=1, keepdims=True)

@@ -9,15 +9,17 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluate", "outputs", "paper", "region"],
+    ["evaluation", "outputs", "paper", "region"],
     ["tiles"],
     ["run"],
     ["samplers"],
     ["posterior"],
+    ["target"],
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["colour", "draws", "figures", "images", "jit", "metrics", "noise"],
+    ["executors"],
+    ["colour", "draws", "export", "figures", "images", "jit", "metrics", "noise"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

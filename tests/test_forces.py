@@ -8,6 +8,7 @@ from denoiser.posterior import Posterior
 from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.local_forces import LocalForces
+from denoiser.samplers.svgd import _adagrad
 
 
 @pytest.fixture(params=["rbf", "imq"])
@@ -117,6 +118,16 @@ def test_a_sweep_moves_along_phi(posterior):
     forces.sweep(moved, 3.0, np.zeros(posterior.size, np.float32))
     expected = 3.0 * phi / np.sqrt((phi**2).mean(axis=0))
     assert np.allclose((moved - x)[:, colour], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_svgd_scales_its_steps_as_the_paper_or_in_two_parts():
+    phi = np.random.default_rng(0).normal(3, 0.1, (40, 5)).astype(np.float32)
+    powers = np.zeros((2, 5), np.float32)
+    assert np.allclose(_adagrad(phi, powers, split=False), phi / np.sqrt((phi**2).mean(axis=0)), rtol=1e-4)
+    assert np.allclose(powers[1], (phi**2).mean(axis=0))
+    moved = _adagrad(phi, np.zeros((2, 5), np.float32), split=True)
+    assert np.allclose(moved.mean(axis=0), 1, atol=1e-3)  # all together a full step
+    assert np.allclose(moved.std(axis=0), 1, atol=1e-3)  # and apart a full step, though 30 times smaller
 
 
 def test_diagnostics_are_norms(posterior):

@@ -11,7 +11,8 @@ from conftest import ROOT
 from denoiser import load_prior
 from denoiser.posterior import Posterior
 from denoiser.samplers import make_sampler
-from denoiser.samplers.gibbs import Chain, _draw_precisions, rhat
+from denoiser.samplers.chains import rhat
+from denoiser.samplers.gibbs import Chain, _draw_precisions
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.particles import start
 

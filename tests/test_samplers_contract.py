@@ -13,6 +13,7 @@ QUICK = {
     "mp-svgd-s": {"particles": 12, "iterations": 16},
     "svgd": {"particles": 12, "iterations": 16},
     "gibbs": {"samples": 40, "burn_in": 5},
+    "hmc": {"samples": 40, "burn_in": 20},
     "map": {},
 }
 DETERMINISTIC = {"map", "tv", "nlm", "wavelet", "bm3d"}

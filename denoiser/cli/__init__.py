@@ -15,6 +15,8 @@ import denoiser
 COMMANDS = {
     "run": "remove the noise from image files (what happens when no command is named)",
     "demo": "add noise to a bundled photograph, denoise it, and show what was won",
+    "evaluate": "compare methods on pictures with known truth: PSNR, SSIM, calibration, speed",
+    "reproduce": "the experiments of the paper",
     "gui": "open the window",
     "models": "list the priors that come with the program",
     "completion": "print a script that teaches your shell to complete these commands",

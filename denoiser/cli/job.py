@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import math
 import os
 import sys
-import time
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 import denoiser
-from denoiser import images, noise, outputs, tiles
+from denoiser import images, noise, outputs
 from denoiser.cli import journal, paths
+from denoiser.cli.compute import Answer, Request, answer
 from denoiser.cli.progress import duration, patiently, steps
 from denoiser.images.files import label, read_bytes, write_bytes
 from denoiser.priors import Prior
-from denoiser.run import Progress
 from denoiser.samplers import Sampler
 
 _NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
@@ -51,11 +51,9 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """All that decides what bytes become of an input."""
-        prior = [[f.tolist() for f in self.prior.filters], self.prior.epsilon, self.prior.padding]
-        experts = [[e.weights.tolist(), e.precisions.tolist()] for e in self.prior.experts]
         return {
             "version": denoiser.__version__, "method": self.sampler.name, "options": asdict(self.sampler),
-            "prior": hashlib.sha256(repr((prior, experts)).encode()).hexdigest(), "sigma": self.sigma,
+            "prior": self.prior.fingerprint, "sigma": self.sigma,
             "strength": self.strength, "seed": self.seed, "memory": self.memory, "add_noise": self.add_noise,
         }  # fmt: skip
 
@@ -115,16 +113,22 @@ class Job:
 
     def run(self, entry: paths.Input) -> Report:
         """Denoise one input. Whatever goes wrong is in the report."""
-        report = Report(entry.path)
-        try:
-            if entry.error:
-                raise ValueError(entry.error)
-            self._run(entry, report)
-        except Exception as error:  # one bad file must not stop the others, not even by a mistake of ours
-            report.status, report.error = "failed", self._words(error, entry, report.output)
-        return report
+        work = self.start(entry)
+        if work.request is not None:
+            try:
+                result = self._denoise(work.request, entry)
+            except Exception as error:
+                work.fail(error)
+            else:
+                work.finish(result)
+        return work.report
 
-    def _words(self, error: Exception, entry: paths.Input, output: str | None) -> str:
+    def start(self, entry: paths.Input) -> Work:
+        """Read one input and check its output: what there is left to do. Whatever goes wrong is in its report."""
+        return Work(self, entry)
+
+    def words(self, error: Exception, entry: paths.Input, output: str | None) -> str:
+        """An error in one line that names the file."""
         text = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, MemoryError):
             text = "not enough memory; a smaller --memory may help"
@@ -136,7 +140,8 @@ class Job:
         where = "standard input" if entry.path == paths.STANDARD else label(entry.path)
         return text if named or text.startswith("<std") else f"{where}: {text}"
 
-    def _run(self, entry: paths.Input, report: Report) -> None:
+    def steps(self, entry: paths.Input, report: Report) -> Generator[Request, Answer, None]:
+        """The work on one input: asks once for a picture to be denoised, unless there is nothing to denoise."""
         s = self.settings
         piped = entry.path == paths.STANDARD
         source = sys.stdin.buffer if piped else entry.path
@@ -173,14 +178,16 @@ class Job:
             level = 0.0
         report.sigma = level * s.strength
         last = None
-        mean, std = noisy, np.zeros(noisy.shape, np.float32)
+        mean: np.ndarray = noisy
+        std: np.ndarray = np.zeros(noisy.shape, np.float32)
         if report.sigma > 0:
-            began = time.perf_counter()
-            last = self._denoise(noisy, report.sigma * grey, axis, picture.white, entry)
+            last = yield Request(
+                noisy, report.sigma * grey, axis, picture.white, s.sampler, s.prior, s.seed, s.memory, bool(s.samples)
+            )
             mean, std = last.mean, last.std
-            report.seconds = time.perf_counter() - began
+            report.seconds = last.seconds
             report.method, report.prior = s.sampler.name, s.prior.name
-            report.tiles = last.tiles if isinstance(last, tiles.TiledProgress) else 1
+            report.tiles = last.tiles
             report.uncertainty = float(std.mean()) / grey
         if reference is not None:
             report.psnr_before, report.ssim_before = outputs.compare(reference, noisy / grey, axis)
@@ -220,22 +227,13 @@ class Job:
             raise ValueError(f"{label(name)}: must have the shape of the picture; it has {sizes}")
         return np.asarray(other.pixels * (255 / other.white))
 
-    def _denoise(self, noisy: np.ndarray, sigma: float, axis: int | None, white: float, entry: paths.Input) -> Progress:
+    def _denoise(self, request: Request, entry: paths.Input) -> Answer:
         s = self.settings
-        run = tiles.iterate_tiles(
-            noisy, sigma, memory=s.memory, method=s.sampler, prior=s.prior, seed=s.seed, channel_axis=axis,
-            data_range=white,
-        )  # fmt: skip
-        last: Progress | None = None
-        for last in steps(run, label(entry.path), s.quiet):
-            if s.samples and isinstance(last, tiles.TiledProgress):
-                raise ValueError("too large for --samples in this memory; allow more with --memory")
-        assert last is not None  # every sampler yields at least once
+        result = answer(request, lambda run: steps(run, label(entry.path), s.quiet))
         if s.verbose:
-            count = last.tiles if isinstance(last, tiles.TiledProgress) else 1
-            figure = ", ".join(f"{key} {value:.4g}" for key, value in last.figures.items())
-            print(f"{label(entry.path)}: {s.sampler}, {s.prior.name}, tiles: {count}; {figure}", file=sys.stderr)
-        return last
+            figure = ", ".join(f"{key} {value:.4g}" for key, value in result.figures.items())
+            print(f"{label(entry.path)}: {s.sampler}, {s.prior.name}, tiles: {result.tiles}; {figure}", file=sys.stderr)
+        return result
 
     def _write(self, target: str, mean: np.ndarray, picture: images.Picture, origin: str) -> None:
         """The result itself."""
@@ -250,6 +248,37 @@ class Job:
         if origin:
             journal.announce(target, s.folder, origin, data)
         write_bytes(target, data)
+
+
+class Work:
+    """One input on its way: `request` is what is to be denoised, None when there is nothing left to do."""
+
+    def __init__(self, job: Job, entry: paths.Input) -> None:
+        self.entry, self.report = entry, Report(entry.path)
+        self.request: Request | None = None
+        self._job, self._steps = job, job.steps(entry, self.report)
+        with self._guarded():
+            if entry.error:
+                raise ValueError(entry.error)
+            self.request = next(self._steps, None)
+
+    def finish(self, result: Answer) -> None:
+        """Write the result."""
+        with self._guarded(), contextlib.suppress(StopIteration):
+            self._steps.send(result)
+
+    def fail(self, error: BaseException) -> None:
+        """It could not be denoised."""
+        with self._guarded():
+            raise error
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # one bad file must not stop the others, not even by a mistake of ours
+            self.report.status = "failed"
+            self.report.error = self._job.words(error, self.entry, self.report.output)
 
 
 def read_bytes_named(path: str) -> bytes:

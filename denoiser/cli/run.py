@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import math
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from denoiser import images, jit, tiles
+from denoiser import executors, images, jit, tiles
 from denoiser.cli import paths
+from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.batch import run_all
+from denoiser.cli.cluster import connect
 from denoiser.cli.job import Job, Report, Settings
 from denoiser.images.files import label
 from denoiser.priors import available_priors, load_prior
@@ -34,30 +36,7 @@ exit codes: 0 all done, 1 an input failed, 2 wrong usage, 130 interrupted"""
 
 
 def _level(text: str) -> float | None:
-    return None if text == "auto" else _positive(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-    if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
-    return value
-
-
-def _whole(low: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
-        if value < low:
-            raise argparse.ArgumentTypeError(f"must be >= {low}, got {value}")
-        return value
-
-    return parse
+    return None if text == "auto" else positive(text)
 
 
 def _bytes(text: str) -> int:
@@ -92,21 +71,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument_group("noise and quality").add_argument
     add("--sigma", type=_level, metavar="N", help="noise level in grey levels of 255, or auto (the default); 0 copies")
-    add("--strength", type=_positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
+    add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
     add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
     add("--method", choices=list(METHODS), help=f"how to find the picture (default {DEFAULT_METHOD})")
     add("--prior", help=f"what pictures look like: {', '.join(available_priors())} or a model file (default pairwise)")
-    add("--seed", type=_whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
+    add("--seed", type=whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
 
     add = parser.add_argument_group("limits").add_argument
-    add("--threads", type=_whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
+    add("--threads", type=whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
+    add("--scheduler", metavar="tcp://HOST:PORT", help="denoise on the workers of this Dask cluster, a picture each")
     default = f"{tiles.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
     add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
     most = images.MAX_PIXELS
-    add("--max-pixels", type=_whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
+    add("--max-pixels", type=whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
 
     add = parser.add_argument_group("experiments").add_argument
-    add("--add-noise", type=_positive, metavar="N", help="add noise first, and compare the result with the input")
+    add("--add-noise", type=positive, metavar="N", help="add noise first, and compare the result with the input")
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")
 
     _add_sampler_options(parser)
@@ -136,11 +116,6 @@ def _add_sampler_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(flag, dest=flag, default=None, help=meaning, **extra)
 
 
-def _wrong(message: str) -> NoReturn:
-    print(f"denoise: {message}", file=sys.stderr)
-    raise SystemExit(2)
-
-
 def _settings(arguments: argparse.Namespace) -> Settings:
     """Everything that all inputs share, checked; wrong usage ends here."""
     preset = dict(QUALITIES[arguments.quality])
@@ -153,12 +128,12 @@ def _settings(arguments: argparse.Namespace) -> Settings:
             continue
         if method not in owners:
             known = [f for f, methods in _flags().items() if method in methods]
-            _wrong(f"{flag} is no option of the method {method}, which has {' '.join(known)}")
+            wrong(f"{flag} is no option of the method {method}, which has {' '.join(known)}")
         options[owners[method]] = value
     try:
         sampler, loaded = make_sampler(method, options), load_prior(prior)
     except (ValueError, OSError) as error:
-        _wrong(str(error))
+        wrong(str(error))
     made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir}
     as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
     return Settings(**made, **as_given)
@@ -170,33 +145,33 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
     for name in ("output", "std", "residual", "samples", "reference"):
         if several and getattr(arguments, name) is not None:
             flag = "-o" if name == "output" else f"--{name}"
-            _wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
+            wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
     for one, other in (
         ("output", "dir"), ("overwrite", "skip_existing"), ("quiet", "verbose"), ("add_noise", "reference"),
-        ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
+        ("scheduler", "threads"), ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
-            _wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
+            wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
     for name, suffixes in (("std", (".png", ".tif", ".tiff")), ("residual", (".png", ".tif", ".tiff"))):
         value = getattr(arguments, name)
         if value is not None and Path(value).suffix.lower() not in suffixes:
-            _wrong(f"--{name} {label(value)}: must end in .png or .tif")
+            wrong(f"--{name} {label(value)}: must end in .png or .tif")
     if arguments.samples is not None and not arguments.samples.endswith(".npz"):
-        _wrong(f"--samples {label(arguments.samples)}: must end in .npz")
+        wrong(f"--samples {label(arguments.samples)}: must end in .npz")
     to_stdout = arguments.output == paths.STANDARD or (
         arguments.output is None and arguments.dir is None and any(e.path == paths.STANDARD for e in entries)
     )
     if to_stdout and several:
-        _wrong("- is for one input")
+        wrong("- is for one input")
     if to_stdout and arguments.json:
-        _wrong("--json would mix with the picture on standard output; give -o FILE")
+        wrong("--json would mix with the picture on standard output; give -o FILE")
     if to_stdout and sys.stdout.isatty():
-        _wrong("a picture is not written to a terminal; give -o FILE, or > FILE")
+        wrong("a picture is not written to a terminal; give -o FILE, or > FILE")
     if arguments.dir is not None and os.path.lexists(arguments.dir) and not arguments.dir.is_dir():
-        _wrong(f"--dir {label(arguments.dir)}: is not a folder")
+        wrong(f"--dir {label(arguments.dir)}: is not a folder")
     suffix = Path(arguments.output or "x.png").suffix.lower()
     if suffix and arguments.output != paths.STANDARD and suffix not in images.SUFFIXES:
-        _wrong(f"-o {label(arguments.output)}: {suffix} cannot be written; use one of {' '.join(images.SUFFIXES)}")
+        wrong(f"-o {label(arguments.output)}: {suffix} cannot be written; use one of {' '.join(images.SUFFIXES)}")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -212,16 +187,19 @@ def run(arguments: argparse.Namespace) -> int:
         )
     job = Job(settings, [e.path for e in entries])
     failed = 0
-    for entry in entries:
-        report = job.run(entry)
-        failed += report.status == "failed"
-        _tell(report, entry, arguments)
+    with contextlib.ExitStack() as stack:
+        cluster = None
+        if arguments.scheduler is not None:
+            cluster = stack.enter_context(executors.opened(connect(arguments.scheduler)))
+        for report in run_all(job, entries, cluster):
+            failed += report.status == "failed"
+            _tell(report, arguments)
     if len(entries) > 1 and failed:
         print(f"denoise: {failed} of {len(entries)} inputs failed", file=sys.stderr)
     return 1 if failed else 0
 
 
-def _tell(report: Report, entry: paths.Input, arguments: argparse.Namespace) -> None:
+def _tell(report: Report, arguments: argparse.Namespace) -> None:
     if report.status == "failed":
         print(f"denoise: {report.error}", file=sys.stderr, flush=True)
     elif not arguments.quiet:

@@ -6,12 +6,13 @@ from typing import Any
 
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Gibbs
+from denoiser.samplers.hmc import HMC
 from denoiser.samplers.map import Map
 from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
 from denoiser.samplers.peers import PEERS
 from denoiser.samplers.svgd import SVGD
 
-_SAMPLERS: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, Map, *PEERS)
+_SAMPLERS: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 
 DEFAULT_METHOD = MPSVGD.name

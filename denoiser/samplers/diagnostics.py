@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from denoiser.posterior import Posterior
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.particles import KERNELS
+from denoiser.target import Target
 
 
 def magnitudes(forces: np.ndarray) -> tuple[float, float]:
@@ -26,19 +26,19 @@ class Diagnostics(NamedTuple):
 
 
 def diagnose(
-    posterior: Posterior, particles: np.ndarray, method: str, *, kernel: str = "rbf", bandwidth: float = 1.0
+    target: Target, particles: np.ndarray, method: str, *, kernel: str = "rbf", bandwidth: float = 1.0
 ) -> Diagnostics:
     """PAMRF and PAKSG of particles (M, height, width) under "svgd", "mp-svgd" or "mp-svgd-s"."""
     x = np.ascontiguousarray(particles, dtype=np.float32).reshape(len(particles), -1)
-    if x.shape[1] != posterior.size:
-        raise ValueError(f"particles must cover the padded field {posterior.shape}, got shape {particles.shape}")
+    if x.shape[1] != target.size:
+        raise ValueError(f"particles must cover the padded field {target.shape}, got shape {particles.shape}")
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, got {kernel!r}")
     if method == "svgd":
-        scores = posterior.score(x.reshape(-1, *posterior.shape)).reshape(x.shape)
+        scores = target.score(x.reshape(-1, *target.shape)).reshape(x.shape)
         gradients, repulsions = global_forces(x, scores, kernel=kernel, bandwidth=bandwidth)
     elif method in ("mp-svgd", "mp-svgd-s"):
-        forces = LocalForces(posterior, single_kernel=method == "mp-svgd-s", kernel=kernel, bandwidth=bandwidth)
+        forces = LocalForces(target, single_kernel=method == "mp-svgd-s", kernel=kernel, bandwidth=bandwidth)
         forces.refresh_bandwidths(x)
         gradients, repulsions = forces.measure(x)
     else:

@@ -17,6 +17,7 @@ from denoiser.draws import normal_fields, uniform_fields
 from denoiser.jit import LOG2E, exp2, kernel, parallel
 from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.chains import Draws, rhat
 
 _BLOCK = 128  # cliques whose cumulative weights are held at a time
 
@@ -155,40 +156,15 @@ class Gibbs(Sampler):
 
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
         chains = [Chain(posterior, child, self.tolerance) for child in rng.spawn(self.chains)]
-        kept = np.empty((min(self.keep, self.samples), *posterior.shape), np.float32)
-        wanted = np.linspace(0, self.samples - 1, len(kept)).astype(int)
+        draws = Draws(posterior.shape, self.samples, self.chains, self.keep)
         for sweep in range(self.total):
             if sweep in (0, self.burn_in):  # what is averaged during burn-in is for the eye only
-                count = stored = 0
-                sums = np.zeros((3, posterior.size))  # of the means, of x and of x^2
+                draws.forget()
                 energies: list[list[float]] = [[] for _ in chains]
-            left = self.samples - count if sweep >= self.burn_in else self.chains
+            left = self.samples - draws.count if sweep >= self.burn_in else self.chains
             running = chains[: min(left, self.chains)]
             parallel(lambda chain: chain.sweep(self.rao_blackwell), running)
             for number, chain in enumerate(running):
-                x = chain.x.astype(np.float64)
-                sums += chain.mean, x, x**2
+                draws.add(chain.x, chain.mean, store=sweep >= self.burn_in)
                 energies[number].append(chain.energy)
-                if sweep >= self.burn_in and count == wanted[min(stored, len(wanted) - 1)]:
-                    kept[stored] = chain.x.reshape(posterior.shape)
-                    stored += 1
-                count += 1
-            mean, mean_x, mean_xx = sums / count
-            variance = np.maximum(mean_xx - mean_x**2, 0) * (count / max(count - 1, 1))
-            yield Estimate(
-                mean.reshape(posterior.shape),
-                np.sqrt(variance).reshape(posterior.shape),
-                kept[:stored],
-                {"energy": float(np.mean([e[-1] for e in energies])), "rhat": rhat(energies)},
-            )
-
-
-def rhat(traces: list[list[float]]) -> float:
-    """Gelman and Rubin's potential scale reduction of one number over several chains; nan if too short."""
-    length = min(len(trace) for trace in traces)
-    if len(traces) < 2 or length < 4:
-        return float("nan")
-    values = np.array([trace[:length] for trace in traces])
-    within = values.var(axis=1, ddof=1).mean()
-    between = values.mean(axis=1).var(ddof=1)
-    return float(np.sqrt((length - 1) / length + between / within)) if within > 0 else 1.0
+            yield draws.estimate({"energy": float(np.mean([e[-1] for e in energies])), "rhat": rhat(energies)})

@@ -14,7 +14,7 @@ import numpy as np
 
 from denoiser.gsm import table_precision
 from denoiser.jit import LOG2E, exp2, kernel, parallel, rough_exp2
-from denoiser.posterior import Posterior
+from denoiser.target import Target, table_slope
 
 LANES = 64  # sites worked on together, one SIMD lane each: long enough loops, and their particles fit into the L2 cache
 _CHUNK = 16 * LANES  # sites a task
@@ -38,9 +38,9 @@ class Neighbourhood(NamedTuple):
     single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
 
 
-def neighbourhood(posterior: Posterior, single_kernel: bool) -> Neighbourhood:
+def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
     """The prior's blanket, with one factor a clique window (multi-kernel) or one for all (single kernel)."""
-    prior = posterior.prior
+    prior = target.prior
     members = [*prior.blanket, (0, 0)]
     factors = (prior.blanket,) if single_kernel else prior.factors
     starts, clique_members, taps, filters, own = [0], [], [], [], []
@@ -82,7 +82,7 @@ def _gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-d
 
 
 @kernel(fastmath=True)
-def _site_scores(values, inside, hood, tables, y, precision, epsilon, out):  # type: ignore[no-untyped-def]
+def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ignore[no-untyped-def]
     """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
     own = values[len(values) - 1]
     lanes = out.shape[1]
@@ -91,7 +91,12 @@ def _site_scores(values, inside, hood, tables, y, precision, epsilon, out):  # t
     for i in range(len(out)):
         line, mine = out[i], own[i]
         for lane in range(lanes):
-            line[lane] = precision * (y[lane] - mine[lane]) - epsilon * mine[lane]
+            line[lane] = potentials.precision * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
+    if len(potentials.table) > 0:
+        for i in range(len(out)):
+            line, mine = out[i], own[i]
+            for lane in range(lanes):
+                line[lane] += table_slope(potentials.table, y[lane] - mine[lane])
     for q in range(len(hood.clique_filters)):
         table, tap_here = tables[hood.clique_filters[q]], hood.clique_own_taps[q]
         weight[:] = -tap_here
@@ -282,7 +287,7 @@ def _block(sites, begin, block):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=True)
-def _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch):  # type: ignore[no-untyped-def]
+def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  # type: ignore[no-untyped-def]
     """Gradient and repulsion of a block of sites, into the scratch arrays."""
     values, inside, scores, gradient, repulsion = scratch
     lanes = len(block)
@@ -290,15 +295,15 @@ def _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, 
     local_y = np.empty(lanes, np.float32)
     local_h = np.empty((len(h), lanes), np.float32)
     for lane in range(lanes):
-        local_y[lane] = y[block[lane]]
+        local_y[lane] = potentials.y[block[lane]]
         for f in range(len(h)):
             local_h[f, lane] = h[f, block[lane]]
-    _site_scores(values, inside, hood, tables, local_y, precision, epsilon, scores)
+    _site_scores(values, inside, hood, tables, local_y, potentials, scores)
     _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
 
 
 @kernel(fastmath=True)
-def _move(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, step, power):  # type: ignore[no-untyped-def]
+def _move(x, shape, sites, hood, h, imq, tables, potentials, step, power):  # type: ignore[no-untyped-def]
     """x_d += step * phi_d / sqrt(power_d) at the sites; power_d gathers the mean square of phi_d over particles.
 
     AdaGrad with one scale for all particles of a pixel: a scale for each would upset the balance of their forces.
@@ -308,7 +313,7 @@ def _move(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, step, po
     gradient, repulsion = scratch[3], scratch[4]
     for begin in range(0, len(sites), LANES):
         used = _block(sites, begin, block)
-        _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch)
+        _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch)
         for lane in range(used):
             square = np.float32(0)
             for i in range(len(x)):
@@ -322,14 +327,14 @@ def _move(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, step, po
 
 
 @kernel(fastmath=True)
-def _measure(x, shape, sites, hood, h, imq, y, tables, precision, epsilon, gradients, repulsions):  # type: ignore[no-untyped-def]
+def _measure(x, shape, sites, hood, h, imq, tables, potentials, gradients, repulsions):  # type: ignore[no-untyped-def]
     """gradients[i, site] and repulsions[i, site]; nothing moves."""
     block = np.empty(LANES, np.int64)
     scratch = _scratch(len(hood.rows), len(x))
     gradient, repulsion = scratch[3], scratch[4]
     for begin in range(0, len(sites), LANES):
         used = _block(sites, begin, block)
-        _block_forces(x, shape, block, hood, h, imq, y, tables, precision, epsilon, scratch)
+        _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch)
         for i in range(len(x)):
             for lane in range(used):
                 gradients[i, block[lane]] = gradient[i, lane]
@@ -354,27 +359,22 @@ def _bandwidths(x, shape, sites, hood, shifts, bandwidth, out):  # type: ignore[
 
 
 class LocalForces:
-    """Forces of MP-SVGD on the particles of a posterior; the colours of the prior are updated in turn.
+    """Forces of MP-SVGD on the particles of a target; the colours of the prior are updated in turn.
 
     single_kernel: one kernel on the closed neighbourhood (MP-SVGD-s) instead of one a factor (MP-SVGD-m).
     bandwidth: h = bandwidth * med^2 for each factor.
     Particles are flat images: float32, shape (M, pixels).
     """
 
-    def __init__(self, posterior: Posterior, *, single_kernel: bool, kernel: str, bandwidth: float) -> None:
-        self._hood = neighbourhood(posterior, single_kernel)
+    def __init__(self, target: Target, *, single_kernel: bool, kernel: str, bandwidth: float) -> None:
+        self._hood = neighbourhood(target, single_kernel)
         self._factors = len(self._hood.factor_starts) - 1
-        self._shape, self._imq, self._bandwidth = posterior.shape, kernel == "imq", np.float32(bandwidth)
-        colouring = posterior.prior.colouring(posterior.shape).ravel()
-        by_colour = [np.flatnonzero(colouring == colour) for colour in range(posterior.prior.colours)]
+        self._shape, self._imq, self._bandwidth = target.shape, kernel == "imq", np.float32(bandwidth)
+        colouring = target.prior.colouring(target.shape).ravel()
+        by_colour = [np.flatnonzero(colouring == colour) for colour in range(target.prior.colours)]
         self._chunks = [[s[i : i + _CHUNK] for i in range(0, len(s), _CHUNK)] for s in by_colour]
-        self._target = (
-            posterior.noisy.astype(np.float32).ravel(),
-            posterior.tables,
-            np.float32(posterior.noise_precision),
-            np.float32(posterior.prior.epsilon),
-        )
-        self._h = np.ones((self._factors, posterior.size), np.float32)
+        self._tables, self._potentials = target.tables, target.potentials
+        self._h = np.ones((self._factors, target.size), np.float32)
 
     def refresh_bandwidths(self, x: np.ndarray) -> np.ndarray:
         """Set h of every factor from the median heuristic; returns h, shape (factors, pixels)."""
@@ -390,8 +390,7 @@ class LocalForces:
 
     def sweep(self, x: np.ndarray, step: float, power: np.ndarray, tables: np.ndarray | None = None) -> None:
         """Move every site once, colour by colour (Algorithm 1); `tables` replaces the experts' score tables."""
-        y, own_tables, precision, epsilon = self._target
-        target = (y, own_tables if tables is None else tables, precision, epsilon)
+        target = (self._tables if tables is None else tables, self._potentials)
 
         def task(sites: np.ndarray) -> None:
             _move(x, self._shape, sites, self._hood, self._h, self._imq, *target, np.float32(step), power)
@@ -401,10 +400,11 @@ class LocalForces:
 
     def measure(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(G, R) of every particle at every site, shape (M, pixels) each."""
+        target = (self._tables, self._potentials)
         gradients, repulsions = np.empty_like(x), np.empty_like(x)
 
         def task(sites: np.ndarray) -> None:
-            _measure(x, self._shape, sites, self._hood, self._h, self._imq, *self._target, gradients, repulsions)
+            _measure(x, self._shape, sites, self._hood, self._h, self._imq, *target, gradients, repulsions)
 
         for chunks in self._chunks:
             parallel(task, chunks)

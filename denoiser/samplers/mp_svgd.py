@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.posterior import Posterior
 from denoiser.samplers.base import option
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.particles import Move, Mover, ParticleSampler
+from denoiser.target import Target
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class MPSVGD(ParticleSampler):
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
 
-    def mover(self, posterior: Posterior) -> Mover:
-        forces = LocalForces(posterior, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
-        power = np.zeros(posterior.size, np.float32)
+    def mover(self, target: Target) -> Mover:
+        forces = LocalForces(target, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
+        power = np.zeros(target.size, np.float32)
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:

@@ -21,6 +21,7 @@ from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Chain
 from denoiser.samplers.map import reweighted_means
+from denoiser.target import Target
 
 KERNELS = ("rbf", "imq")
 CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
@@ -49,7 +50,7 @@ def _moments(x, mean, std):  # type: ignore[no-untyped-def]
         std[d] = np.sqrt(std[d] / max(count - 1, 1))
 
 
-def estimate(x: np.ndarray, posterior: Posterior, before: np.ndarray) -> Estimate:
+def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     """The Estimate of flat particles x; `before` is the mean before the last move, for the figure `change`."""
     mean, std = np.empty(x.shape[1]), np.empty(x.shape[1])
 
@@ -59,19 +60,24 @@ def estimate(x: np.ndarray, posterior: Posterior, before: np.ndarray) -> Estimat
 
     parallel(task, range(0, x.shape[1], _STRIP))
     change = float(np.sqrt(np.mean((mean - before.ravel()) ** 2)))
-    shape = posterior.shape
+    shape = target.shape
     return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
 
 
-def start(posterior: Posterior, rng: np.random.Generator, count: int, kind: str) -> np.ndarray:
-    """First particles, shape (M, pixels): "smooth" draws from a Gaussian approximation, "noisy" is y plus noise.
+def start(target: Target, rng: np.random.Generator, count: int, kind: str) -> np.ndarray:
+    """First particles, shape (M, sites): "noisy" is y plus noise, "smooth" draws from a Gaussian approximation.
 
     Smooth: given scales z drawn at a smooth image the posterior is Gaussian with mean mu(z); particles come in
-    antithetic pairs mu(z) + d and mu(z) - d, whose errors cancel in the mean.
+    antithetic pairs mu(z) + d and mu(z) - d, whose errors cancel in the mean. Other targets than the posterior of an
+    image have no such approximation; they start from y plus noise.
     """
-    if kind == "noisy":
-        spread = posterior.sigma * normal_fields(rng, (count, *posterior.shape), posterior.origin)
-        return (posterior.noisy.astype(np.float32) + spread).reshape(count, -1)
+    if kind == "smooth" and isinstance(target, Posterior):
+        return _smooth_start(target, rng, count)
+    spread = target.sigma * normal_fields(rng, (count, *target.shape), target.origin)
+    return (target.noisy.astype(np.float32) + spread).reshape(count, -1)
+
+
+def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) -> np.ndarray:
     x = np.empty((count, posterior.size), np.float32)
     *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
 
@@ -98,14 +104,14 @@ class Move(NamedTuple):
     fresh: bool  # AdaGrad forgets what it has gathered
 
 
-def schedule(optimiser: str, iterations: int, posterior: Posterior) -> Iterator[Move]:
+def schedule(optimiser: str, iterations: int, target: Target) -> Iterator[Move]:
     """The sweeps of an optimiser, one after the other."""
-    sigma, sharpest, soft = posterior.sigma, posterior.sharpest, CAP * posterior.noise_precision
+    sigma, sharpest, soft = target.sigma, target.sharpest, CAP * target.noise_precision
     if optimiser == "adagrad":
         for sweep in range(iterations):
             yield Move(0.6 * sigma, None, sweep == 0)
         return
-    soft_tables = posterior.capped_tables(soft) if soft < sharpest else None
+    soft_tables = target.capped_tables(soft) if soft < sharpest else None
     first = round(FIRST_STAGE * iterations)
     second = iterations - first
     for sweep in range(first):
@@ -115,7 +121,7 @@ def schedule(optimiser: str, iterations: int, posterior: Posterior) -> Iterator[
         risen = (sweep + 1) / max(round(RAMP * second), 1)
         tables = None
         if risen < 1 and soft_tables is not None:
-            tables = posterior.capped_tables(soft * (sharpest / soft) ** risen)
+            tables = target.capped_tables(soft * (sharpest / soft) ** risen)
         yield Move(FINE_STEP * sigma * _cosine(sweep / second), tables, sweep == 0)
 
 
@@ -151,17 +157,23 @@ class ParticleSampler(Sampler):
     def total(self) -> int:
         return self.iterations
 
-    def mover(self, posterior: Posterior) -> Mover:
-        """What moves the particles of a run on this posterior."""
+    def mover(self, target: Target) -> Mover:
+        """What moves the particles of a run on this target."""
         raise NotImplementedError
 
-    def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
-        x = start(posterior, rng, self.particles, self.start)
+    def estimates(
+        self, target: Target, rng: np.random.Generator, first: np.ndarray | None = None
+    ) -> Iterator[Estimate]:
+        """Yield an Estimate after each sweep; `first` are particles (M, height, width) to begin with, else `start`."""
+        if first is None:
+            x = start(target, rng, self.particles, self.start)
+        else:
+            x = np.array(first, np.float32).reshape(self.particles, target.size)
         mean = x.mean(axis=0, dtype=np.float64)
-        mover = self.mover(posterior)
-        for sweep, move in enumerate(schedule(self.optimiser, self.iterations, posterior)):
+        mover = self.mover(target)
+        for sweep, move in enumerate(schedule(self.optimiser, self.iterations, target)):
             mover(x, sweep, move._replace(step=self.step * move.step))
-            latest = estimate(x, posterior, mean)
+            latest = estimate(x, target, mean)
             mean = latest.mean
             yield latest
             if move.tables is None and latest.figures["change"] < self.tolerance:

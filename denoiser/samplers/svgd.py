@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.posterior import Posterior
 from denoiser.samplers.base import option
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.particles import Move, Mover, ParticleSampler
+from denoiser.target import Target
 
 
 @dataclass(frozen=True)
@@ -26,27 +26,28 @@ class SVGD(ParticleSampler):
 
     bandwidth: float = option(1.0, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
 
-    def mover(self, posterior: Posterior) -> Mover:
-        powers = np.zeros((2, posterior.size), np.float32)
+    def mover(self, target: Target) -> Mover:
+        powers = np.zeros((2, target.size), np.float32)
+        split = self.optimiser != "adagrad"
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if move.fresh:
                 powers[:] = 0
-            images = x.reshape(-1, *posterior.shape)
-            scores = posterior.score(images, move.tables).reshape(x.shape)
+            images = x.reshape(-1, *target.shape)
+            scores = target.score(images, move.tables).reshape(x.shape)
             gradients, repulsions = global_forces(x, scores, kernel=self.kernel, bandwidth=self.bandwidth)
-            x += np.float32(move.step) * _adagrad(gradients + repulsions, powers)
+            x += np.float32(move.step) * _adagrad(gradients + repulsions, powers, split)
 
         return move_all
 
 
-def _adagrad(phi: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    """phi divided by the root of its gathered squares, pixel by pixel; phi = 0 stays where it is.
+def _adagrad(phi: np.ndarray, powers: np.ndarray, split: bool) -> np.ndarray:
+    """phi divided by the root of its gathered squares, site by site; phi = 0 stays where it is.
 
-    What is common to all particles and what tells them apart have a scale each: the latter is about M times smaller,
-    and would take M times as long to settle.
+    split: what is common to all particles and what tells them apart have a scale each. The latter is about M times
+    smaller, and would take M times as long to settle. As in the paper, that is, without it, one scale serves both.
     """
-    common = phi.mean(axis=0)
+    common = phi.mean(axis=0) if split else np.zeros_like(phi[0])
     apart = phi - common
     powers += common**2, (apart**2).mean(axis=0)
     scale = 1 / np.sqrt(powers + np.float32(1e-20))

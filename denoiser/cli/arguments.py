@@ -1,0 +1,41 @@
+"""Numbers on the command line, and the one line that wrong usage gets."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+
+def positive(text: str) -> float:
+    """A number >= 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    if not math.isfinite(value) or value < 0:
+        raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
+    return value
+
+
+def whole(low: int) -> Callable[[str], int]:
+    """A whole number >= low."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be >= {low}, got {value}")
+        return value
+
+    return parse
+
+
+def wrong(message: str) -> NoReturn:
+    """Say why, and end with exit code 2."""
+    print(f"denoise: {message}", file=sys.stderr)
+    raise SystemExit(2)

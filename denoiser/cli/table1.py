@@ -1,0 +1,34 @@
+"""`denoise reproduce table1`: the paper's table of denoised images, beside ours and the peers'."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import closing
+
+from denoiser import executors
+from denoiser.cli.arguments import wrong
+from denoiser.cli.evaluate import compute, make_executor
+from denoiser.evaluation import find_images, load_truths, plots, read_rows, table1
+from denoiser.evaluation.report import write_report
+from denoiser.evaluation.rows import CSV, Results
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compute the rows that are missing, and write the page that shows them."""
+    plots.check()
+    if arguments.rows is not None:
+        rows = read_rows(arguments.rows)
+    else:
+        if arguments.images is None:
+            wrong("--images FOLDER: the folder of clean pictures is needed, or --rows FILE")
+        truths = load_truths(find_images(arguments.images))[: 2 if arguments.quick else None]
+        cases = table1.plan_table(truths, (50,) if arguments.quick else (50, 100))
+        os.makedirs(arguments.dir / "results", exist_ok=True)
+        with executors.opened(make_executor(arguments)) as executor:
+            file = Results(arguments.dir / "results" / "rows.csv", CSV, {case.key for case in cases}, resume=True)
+            with closing(file):
+                rows = compute(cases, truths, [file], executor, arguments.quiet)
+    made = write_report(rows, arguments.dir)
+    print(f"{table1.markdown(table1.lines(rows))}\n{table1.WHY}\n\n{made[-1]} has it all")
+    return 0

@@ -1,0 +1,28 @@
+"""Images x methods x noise levels x seeds -> rows, on any executor; and what the rows say.
+
+plan.py     what there is to do            averages.py means and paired differences
+work.py     one row                        plots.py    calibration, speed against quality
+loop.py     all rows, on any executor      table1.py   the paper's table beside ours
+rows.py     rows and the files of rows
+"""
+
+from denoiser.evaluation.averages import Summary, summary
+from denoiser.evaluation.loop import Step, evaluate, run_cases
+from denoiser.evaluation.plan import find_images, load_truths, make_plan, parse_method
+from denoiser.evaluation.rows import Row, read_rows, to_csv, to_json
+
+__all__ = [
+    "Row",
+    "Step",
+    "Summary",
+    "evaluate",
+    "find_images",
+    "load_truths",
+    "make_plan",
+    "parse_method",
+    "read_rows",
+    "run_cases",
+    "summary",
+    "to_csv",
+    "to_json",
+]

@@ -1,0 +1,199 @@
+"""What there is to do: images x noise levels x seeds x methods, each a Case with a key of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import denoiser
+from denoiser import images
+from denoiser.images.files import label
+from denoiser.priors import Prior, load_prior
+from denoiser.samplers import METHODS, Sampler, make_sampler
+from denoiser.samplers.peers import Peer
+
+Images = Iterable[str | Path] | Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """An image without noise: its name, its place among the images, and how to get its pixels when they are needed."""
+
+    name: str
+    number: int
+    digest: str
+    size: int
+    _source: str | Path | np.ndarray
+
+    def pixels(self) -> np.ndarray:
+        """(height, width) or (height, width, 3) in grey levels of 255."""
+        if isinstance(self._source, np.ndarray):
+            return self._source
+        return _grey_levels(self._source)
+
+
+def _grey_levels(path: str | Path) -> np.ndarray:
+    picture = images.read(path)
+    if picture.white == 255:
+        return picture.pixels  # as the file has it: a quarter of the bytes to send to a cluster
+    return np.asarray(picture.pixels * (255 / picture.white))
+
+
+def load_truths(sources: Images) -> list[Truth]:
+    """The images of an evaluation, in the order given: file names, or name -> array in grey levels of 255."""
+    named = isinstance(sources, Mapping)
+    pairs: list[tuple[str, Any]] = list(sources.items()) if isinstance(sources, Mapping) else [
+        (Path(path).name, path) for path in sources
+    ]  # fmt: skip
+    out: list[Truth] = []
+    for number, (name, source) in enumerate(pairs):
+        pixels = np.asarray(source) if named else _grey_levels(source)
+        if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
+            raise ValueError(f"{label(name)}: must be grey or have three channels last, got shape {pixels.shape}")
+        digest = hashlib.sha256(repr((pixels.shape, str(pixels.dtype))).encode() + pixels.tobytes()).hexdigest()
+        out.append(Truth(label(name), number, digest, pixels.size, pixels if named else source))
+    names = [truth.name for truth in out]
+    if not names:
+        raise ValueError("there are no images to evaluate on")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"two images are called {min(twice)}; rows are told apart by names")
+    return out
+
+
+def find_images(folder: str | Path) -> list[Path]:
+    """The image files in a folder, in the order of their names."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise ValueError(f"{label(folder)}: is not a folder")
+    found = [p for p in path.iterdir() if p.suffix.lower() in images.SUFFIXES and not p.name.startswith(".")]
+    if not found:
+        raise ValueError(f"{label(folder)}: this folder holds no pictures")
+    return sorted(found)
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """A method as users write it, "NAME" or "NAME:OPTION=VALUE,...", as name and options.
+
+    >>> parse_method("gibbs:samples=600,chains=2")
+    ('gibbs', {'samples': 600, 'chains': 2})
+    """
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {}
+    known = METHODS[name].options() if name in METHODS else {}
+    for part in rest.split(",") if rest else ():
+        option, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"method {text!r}: must be NAME or NAME:OPTION=VALUE,..., got {part!r}")
+        kind = known[option][0] if option in known else str
+        try:
+            options[option] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+        except (ValueError, KeyError):
+            raise ValueError(f"method {text!r}: {option} cannot be {value!r}") from None
+    make_sampler(name, options)  # says what is wrong with the rest
+    return name, options
+
+
+def count_option(name: str) -> str | None:
+    """The option of a method that says how many draws its mean and std come from; None for a point estimate."""
+    return next((option for option in ("particles", "samples") if option in METHODS[name].options()), None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row that is to be computed. It holds all that is needed but the pixels."""
+
+    image: str
+    number: int
+    method: str
+    sampler: Sampler
+    prior: Prior
+    particles: int | None
+    sigma: float
+    seed: int
+    size: int
+    key: str
+
+    @property
+    def noise_seed(self) -> list[int]:
+        """Seed of the noise. With seed 0 it equals the image's number, the convention of the published figures."""
+        return [self.number, self.seed]
+
+    @property
+    def prior_name(self) -> str:
+        """The name for the row: a peer knows no prior."""
+        return "" if isinstance(self.sampler, Peer) else self.prior.name
+
+    @property
+    def group(self) -> tuple[str, str, int | None, float]:
+        """Rows of one group are averaged."""
+        return self.method, self.prior_name, self.particles, self.sigma
+
+    def __str__(self) -> str:
+        count = f" with {self.particles} particles" if self.particles else ""
+        return f"{self.method}{count} on {self.image} at sigma {self.sigma:g}, seed {self.seed}"
+
+
+def _samplers(methods: Iterable[str], particles: Sequence[int]) -> list[tuple[str, Sampler, int | None]]:
+    """(method, sampler, particles) for every method and number of particles; once where the method has no number."""
+    out = []
+    for method in dict.fromkeys(methods):
+        name, options = parse_method(method)
+        option = count_option(name)
+        counts = particles if option is not None and option not in options else [None]
+        for count in counts:
+            more = {} if count is None else {str(option): count}
+            sampler = make_sampler(name, {**options, **more})
+            out.append((method, sampler, None if option is None else int(getattr(sampler, option))))
+    return out
+
+
+def make_plan(
+    truths: Sequence[Truth],
+    methods: Iterable[str],
+    sigmas: Iterable[float],
+    particles: int | Sequence[int] | None,
+    seeds: int | Sequence[int],
+    prior: str | Path | Prior,
+) -> list[Case]:
+    """All cases, image by image, so that comparisons are complete early. Bad arguments raise ValueError."""
+    loaded = load_prior(prior)
+    counts: Sequence[Any] = [particles] if particles is None or isinstance(particles, int) else list(particles)
+    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
+    levels = [float(sigma) for sigma in sigmas]
+    if not numbers or any(not isinstance(s, int) or s < 0 for s in numbers):
+        raise ValueError(f"seeds must be a number > 0, or whole numbers >= 0, got {seeds!r}")
+    for sigma in levels:
+        if not np.isfinite(sigma) or sigma <= 0:
+            raise ValueError(f"sigma must be > 0, got {sigma:g}")
+    samplers = _samplers(methods, list(dict.fromkeys(counts)))
+    cases: dict[str, Case] = {}
+    for truth in truths:
+        for sigma in dict.fromkeys(levels):
+            for seed in dict.fromkeys(numbers):
+                for method, sampler, count in samplers:
+                    key = _key(truth, method, sampler, loaded, sigma, seed)
+                    case = Case(
+                        truth.name, truth.number, method, sampler, loaded, count, sigma, seed, truth.size, key
+                    )  # fmt: skip
+                    cases.setdefault(key, case)
+    if not cases:
+        raise ValueError("there is nothing to evaluate: no method or no noise level")
+    return list(cases.values())
+
+
+def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, sigma: float, seed: int) -> str:
+    """The same for the same numbers, on any machine; different when anything that decides them is different."""
+    known = not isinstance(sampler, Peer)
+    parts = {
+        "version": denoiser.__version__, "image": truth.name, "number": truth.number, "pixels": truth.digest,
+        "method": method, "name": sampler.name, "options": asdict(sampler),
+        "prior": [prior.name, prior.fingerprint] if known else None, "sigma": sigma, "seed": seed,
+    }  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]

@@ -1,0 +1,149 @@
+"""What an experiment is given and what it hands back, and the three files that this becomes: CSV, PNG, Markdown."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: One colour a method in all figures; they can be told apart without colour vision, and the lines have markers.
+COLOURS = {
+    "truth": "#999999",
+    "SVGD": "#d55e00",
+    "MP-SVGD-s": "#56b4e9",
+    "MP-SVGD-m": "#0072b2",
+    "HMC": "#009e73",
+    "EPBP": "#cc79a7",
+    "EP": "#e69f00",
+}
+MARKERS = {"SVGD": "o", "MP-SVGD-s": "v", "MP-SVGD-m": "^", "HMC": "s", "EPBP": "D", "EP": "x"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How to run an experiment.
+
+    quick: a smaller setting that takes less than two minutes; otherwise the paper's.
+    tell: hears what is being done and the share of all that is done.
+    image: a picture to use instead of the bundled one, where an experiment uses one.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    tell: Callable[[str, float], None] = lambda what, share: None
+    image: Path | None = None
+
+    def share(self, begin: float, end: float) -> Setting:
+        """The same for a part of the work, from the share `begin` to `end`."""
+        return Setting(
+            self.quick, self.seed, lambda what, share: self.tell(what, begin + share * (end - begin)), self.image
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came out of an experiment.
+
+    title: of the figure's page. paper: what the paper shows. setting: what was run. found: what we see, a line each.
+    rows: the numbers, one dict a line of the CSV. draw: paints the figure; size: its inches.
+    """
+
+    title: str
+    paper: str
+    setting: str
+    found: Sequence[str]
+    rows: Sequence[dict[str, Any]]
+    draw: Callable[[Figure], None] | None = None
+    size: tuple[float, float] = (12, 4)
+    tables: Sequence[str] = field(default=())
+
+
+def can_draw() -> bool:
+    """True if matplotlib is there."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def paths(folder: Path, name: str, picture: bool) -> list[Path]:
+    """The files that `write` makes."""
+    return [folder / f"{name}{suffix}" for suffix in (".csv", ".md", *([".png"] if picture else []))]
+
+
+def write(report: Report, folder: Path, name: str, command: str, picture: bool) -> list[Path]:
+    """Write NAME.csv, NAME.md and, with `picture`, NAME.png into the folder; returns them."""
+    files = paths(folder, name, picture and report.draw is not None)
+    with open(files[0], "w", newline="", encoding="utf-8") as stream:
+        columns = list(dict.fromkeys(key for row in report.rows for key in row))
+        table = csv.DictWriter(stream, columns, lineterminator="\n")
+        table.writeheader()
+        table.writerows({key: _short(value) for key, value in row.items()} for row in report.rows)
+    lines = [f"# {report.title}", "", f"Made by `{command}`. {report.setting}", ""]
+    if len(files) > 2:
+        lines += [f"![{report.title}]({name}.png)", ""]
+        assert report.draw is not None
+        _paint(report, report.draw, files[2])
+    lines += [f"The paper: {report.paper}", "", "What we see:", ""]
+    lines += [f"- {line}" for line in report.found]
+    for table_lines in report.tables:
+        lines += ["", table_lines]
+    files[1].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return files
+
+
+def _paint(report: Report, draw: Callable[[Figure], None], path: Path) -> None:
+    """The figure as a PNG; without pyplot, so no window system and no state that others share."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=report.size, layout="constrained")
+    draw(figure)
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+
+
+def _short(value: Any) -> Any:
+    """Six digits of a real number."""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["M", "error"], [["50", "0.1"]]))
+    | M | error |
+    |---|---|
+    | 50 | 0.1 |
+    """
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, *lines]).replace(
+        "\n", "\n|" + "---|" * len(head) + "\n", 1
+    )
+
+
+def curves(
+    axes: Axes, rows: Sequence[dict[str, Any]], x: str, y: str, by: str, error: str | None = None, **style: Any
+) -> None:
+    """A line with markers for every value of the column `by`, with error bars from the column `error`."""
+    for name in dict.fromkeys(row[by] for row in rows):
+        mine = [row for row in rows if row[by] == name]
+        axes.errorbar(
+            [row[x] for row in mine],
+            [row[y] for row in mine],
+            [row[error] for row in mine] if error else None,
+            label=str(name),
+            color=COLOURS.get(name),
+            marker=MARKERS.get(name, "o"),
+            markersize=4,
+            capsize=2,
+            **style,
+        )
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """The exponent of y as a power of x, by least squares on logarithms."""
+    import numpy as np
+
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -1,0 +1,78 @@
+"""The ground truth of a grid: histograms of very many draws by Hamiltonian Monte Carlo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from denoiser.jit import kernel
+from denoiser.paper.grid import GridMRF
+from denoiser.paper.marginal import Marginals
+from denoiser.paper.report import Setting
+from denoiser.samplers.hmc import HMC
+
+CHAINS = 100
+LEAPFROGS = 12  # with steps that 80 % survive: draws 10 transitions apart are all but independent
+LOW, HIGH, STEP = -20.0, 25.0, 0.01  # of the histograms; draws beyond are counted in the last bins
+POOL = 10_000  # draws to keep, for HMC as a method
+SHAPE = (10, 10)  # of the grid in section 5.1
+
+
+class TruthScale(NamedTuple):
+    """How long the ground truth and the Stein methods run."""
+
+    samples: int  # of each chain
+    burn_in: int
+    iterations: int  # of the Stein methods
+
+
+FULL = TruthScale(40_000, 10_000, 2000)
+QUICK = TruthScale(2000, 300, 400)
+
+
+def scale_of(setting: Setting) -> TruthScale:
+    """The paper's lengths, or short ones."""
+    return QUICK if setting.quick else FULL
+
+
+@kernel()
+def _count(x, low, step, out):  # type: ignore[no-untyped-def]
+    """out[node, bin] += 1 for every draw x[chain, node]."""
+    last = out.shape[1] - 1
+    for i in range(len(x)):
+        for d in range(x.shape[1]):
+            out[d, min(max(int((x[i, d] - low) / step), 0), last)] += 1
+
+
+class Truth(NamedTuple):
+    """What a long run of HMC says of a grid."""
+
+    marginals: Marginals
+    draws: np.ndarray  # (POOL at most, height, width), evenly spaced, of all chains
+
+
+def ground_truth(
+    grid: GridMRF, samples: int, burn_in: int, rng: np.random.Generator, tell: Callable[[float], None] = lambda _: None
+) -> Truth:
+    """`samples` draws of each of 100 chains after `burn_in`; `tell` hears the share that is done."""
+    sampler = HMC(samples=CHAINS * samples, burn_in=burn_in, chains=CHAINS, leapfrogs=LEAPFROGS)
+    counts = np.zeros((grid.size, round((HIGH - LOW) / STEP)), np.int64)
+    every = max(samples * CHAINS // POOL, 1)  # transitions between two that are kept
+    pool = []
+    for number, (x, _, _) in enumerate(sampler.draws(grid, rng, _first(grid, rng))):
+        if number % 100 == 0:
+            tell(number / sampler.total)
+        if number < burn_in:
+            continue
+        _count(x.reshape(CHAINS, -1), LOW, STEP, counts)
+        if (number - burn_in) % every == 0:
+            pool.append(x)
+    centres = LOW + STEP * (np.arange(counts.shape[1]) + 0.5)
+    return Truth(Marginals(centres[:, None], (counts / (CHAINS * samples)).T), np.concatenate(pool)[:POOL])
+
+
+def _first(grid: GridMRF, rng: np.random.Generator) -> np.ndarray:
+    """Chains begin far apart: around both modes of every node."""
+    return grid.noisy + rng.normal(0, 2, (CHAINS, *grid.shape))

@@ -3,7 +3,6 @@
 Usage: make.py FOLDER; QT_SCALE_FACTOR=2 makes only the sharp one.
 """
 
-import os
 import sys
 import tempfile
 import time
@@ -48,9 +47,6 @@ def run(window, *methods):
     c = window.controls
     for method in methods:
         c.method.setCurrentIndex(c.method.findData(method))
-        if "DRAFT" in os.environ:
-            for name in {"particles", "iterations", "samples"} & set(c.options.editors):
-                c.options.editors[name].setValue(8)
         count = len(window.runner.runs) + 1
         QTest.mouseClick(c.run_button, Qt.LeftButton)
         wait(lambda count=count: scored(window, count))

@@ -19,7 +19,7 @@ from .display import CONTENTS, Scene, caption, grey_bytes, render, why_empty
 from .theme import Colours
 from .view import View
 
-_SIDE = 48  # pixels of a fresh region; with its halo a few thousandths of a large photograph
+_SIDE = 48  # pixels of a fresh region; with its halo a run takes a second or two
 _FLIP = {"a": "noisy", "particle": "noisy", "uncertainty": "a", "residual": "a", "b": "a", "noisy": "a", "clean": "a"}
 
 Image = np.ndarray | None

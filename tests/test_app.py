@@ -17,7 +17,7 @@ from PIL import Image
 pytest.importorskip("PyQt5", reason="the window's tests need the gui extra")
 pytest.importorskip("pytestqt", reason="the window's tests need the gui extra")
 from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, Qt, QTimer, QUrl
-from qtpy.QtGui import QDropEvent, QImage, QMouseEvent
+from qtpy.QtGui import QDropEvent, QImage, QKeySequence, QMouseEvent
 from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox, QTextBrowser
 
 import denoiser
@@ -79,10 +79,18 @@ def choose_files(monkeypatch, opened=None, saved=None):
 
 
 def press(qtbot, window, keys):
-    """A shortcut, by its key; which action has it is the window's affair."""
+    """A shortcut, as the keyboard sends it; which action has it is the window's affair."""
     (action,) = [a for a in window.acts.values() if keys in [s.toString() for s in a.shortcuts()]]
     assert action.isEnabled(), keys
-    action.trigger()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=LONG)
+    with qtbot.waitSignal(action.triggered, timeout=LONG):
+        code = QKeySequence(keys)[0]
+        qtbot.keyClick(
+            window,
+            Qt.Key(code & ~int(Qt.KeyboardModifierMask)),
+            Qt.KeyboardModifiers(code & int(Qt.KeyboardModifierMask)),
+        )
 
 
 def open_(qtbot, window, monkeypatch, path):

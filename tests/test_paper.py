@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from denoiser.paper import bandwidth, denoising, force, image_force, marginals, particles, report, toy
+from denoiser.paper import bandwidth, denoising, ep, epbp, force, image_force, marginals, particles, report, toy
 from denoiser.paper.truth import TruthScale
 
 
@@ -39,7 +39,7 @@ def errors():
     runs = {"HMC": 10, "EP": 1}
     cases = [(name, 100, run) for name in particles.METHODS for run in range(runs.get(name, 2))]
     cases += [("SVGD", 200, 0), ("SVGD", 200, 1)]
-    rows = particles.experiment(report.Setting(quick=True), cases, TruthScale(600, 200, 400))
+    rows = particles.experiment(report.Setting(quick=True), cases, TruthScale(400, 200, 400))
     return {row["method"] if row["M"] == 100 else "SVGD 200": row for row in rows}
 
 
@@ -75,7 +75,7 @@ def test_grid_ep_is_worst_on_the_square(errors):
 def test_force_falls_with_the_grid_for_svgd_alone():
     sides = (2, 5, 10)
     found = {
-        name: np.mean([[force.measure(name, side, 50, 300, [run, side]) for side in sides] for run in range(2)], axis=0)
+        name: np.mean([[force.measure(name, side, 50, 200, [run, side]) for side in sides] for run in range(2)], axis=0)
         for name in ("SVGD", "MP-SVGD-s", "MP-SVGD-m")
     }
     for norm in (0, 1):
@@ -110,6 +110,8 @@ def test_denoising_figure(monkeypatch, setting, tmp_path):
 def test_marginals_report(monkeypatch, setting, tmp_path):
     monkeypatch.setattr(marginals, "scale_of", lambda _: TruthScale(100, 100, 30))
     monkeypatch.setattr(marginals, "PARTICLES", 30)
+    for module in (ep, epbp):
+        monkeypatch.setattr(module, "SWEEPS", 2)
     made = marginals.run(setting)
     files = report.write(made, tmp_path, "marginals", "a command", picture=True)
     rows = list(csv.DictReader(files[0].read_text().splitlines()))

@@ -90,7 +90,7 @@ def _table(rows: list[dict[str, Any]], scale: Scale) -> str:
     lines = []
     for name, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
         values = [r["PAMRF inf"] for r in rows if (r["method"], r["M"]) == (name, count)]
-        lines.append([name, str(count), *(f"{v:.4f}" for v in values)])
+        lines.append([name, str(count), *(f"{v:.2g}" for v in values)])
     return "PAMRF, infinity norm.\n\n" + table(["method", "M", *(f"{s}x{s}" for s in scale.sides)], lines)
 
 

@@ -40,7 +40,7 @@ def run(setting: Setting) -> Report:
     for method in STEIN:
         values = [row["PAMRF inf"] for row in rows if row["method"] == method]
         found.append(f"{method}: PAMRF goes as side^{slope(sides, values):+.2f} (infinity norm).")
-        lines.append([method, *(f"{v:.4f}" for v in values)])
+        lines.append([method, *(f"{v:.2g}" for v in values)])
     return Report(
         title="The repulsive force on a photograph",
         paper="(section 5.2) Over a photograph rescaled from 8x8 to 256x256 SVGD's repulsive force (PAMRF) falls with "

@@ -24,14 +24,20 @@ def _squared_distances(x, out):  # type: ignore[no-untyped-def]
 
 @compiled(fastmath=True)
 def _combine(weights, values, out):  # type: ignore[no-untyped-def]
-    """out = weights @ values for a strip of pixels."""
+    """out = weights @ values for a strip of pixels, four rows of values at a time: fewer loads and stores."""
     out[:] = 0
+    count = weights.shape[1]
     for i in range(len(weights)):
-        line = out[i]
-        for j in range(weights.shape[1]):
-            weight, other = weights[i, j], values[j]
-            for d in range(len(other)):
-                line[d] += weight * other[d]
+        line, weight = out[i], weights[i]
+        for j in range(0, count - 3, 4):
+            w0, w1, w2, w3 = weight[j], weight[j + 1], weight[j + 2], weight[j + 3]
+            v0, v1, v2, v3 = values[j], values[j + 1], values[j + 2], values[j + 3]
+            for d in range(len(line)):
+                line[d] += w0 * v0[d] + w1 * v1[d] + w2 * v2[d] + w3 * v3[d]
+        for j in range(count - count % 4, count):
+            w0, v0 = weight[j], values[j]
+            for d in range(len(line)):
+                line[d] += w0 * v0[d]
 
 
 def _strips(size: int) -> list[slice]:

@@ -50,6 +50,7 @@ class Controls(QFrame):
     """Everything that decides what a run does."""
 
     changed = Signal()  # noise, seed or mode: the noisy picture is another one
+    mode_changed = Signal()
     method_changed = Signal()  # anything else that changes a preview
 
     def __init__(self) -> None:
@@ -102,6 +103,7 @@ class Controls(QFrame):
             button.setFocusPolicy(Qt.TabFocus)  # a click leaves the keys to the pictures
 
         self._lay_out(modes)
+        self._was_experiment, self._level = True, 20.0  # the mode before, and the level of the last experiment
         self._modes.buttonClicked.connect(lambda _: self._mode())
         self.sigma.valueChanged.connect(lambda _: self.changed.emit())
         self.seed.valueChanged.connect(lambda _: self.changed.emit())
@@ -164,6 +166,13 @@ class Controls(QFrame):
     def _mode(self) -> None:
         self.measure_button.setVisible(not self.experiment)
         self.tell_noise(None)
+        if self.experiment != self._was_experiment:
+            self._was_experiment = self.experiment
+            if self.experiment:  # the level of a restoration belongs to its picture
+                self.sigma.setValue(self._level)
+            else:
+                self._level = self.sigma.value()
+            self.mode_changed.emit()
         self.changed.emit()
 
     def tell_noise(self, measured: float | None) -> None:

@@ -37,7 +37,6 @@ class Runner(QObject):
         self.live: Snapshot | None = None
         self._task: Task | None = None
         self._preview: Task | None = None
-        self._wanted: tuple[Request, Region] | None = None
         self._numbers = 0
         global _listening
         if not _listening:

@@ -37,12 +37,9 @@ class Cell(QTableWidgetItem):
             self.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
 
     def __lt__(self, other: QTableWidgetItem) -> bool:
-        mine, theirs = self.value, other.value
-        return (
-            bool((mine is not None, mine or 0) < (theirs is not None, theirs or 0))
-            if not isinstance(mine, str)
-            else mine < theirs
-        )
+        if self.value is None or other.value is None:  # what is not known comes first
+            return self.value is None and other.value is not None
+        return bool(self.value < other.value)
 
 
 class RunTable(QTableWidget):

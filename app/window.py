@@ -50,6 +50,7 @@ class Window(Shell):
         c.measure_button.clicked.connect(self.measure)
         c.preview_button.clicked.connect(self.acts["show_region"].trigger)
         c.changed.connect(self._noise_changed)
+        c.mode_changed.connect(self.measure)
         c.method_changed.connect(self._preview)
         r.state_changed.connect(self._update_state)
         r.progressed.connect(self._progressed)

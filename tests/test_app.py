@@ -196,6 +196,16 @@ def test_restore(qtbot, window, noisy_file, monkeypatch):
     assert "clean" not in window.readout.text()
 
 
+def test_each_mode_has_its_noise_level(qtbot, window, noisy_file, monkeypatch):
+    open_(qtbot, window, monkeypatch, noisy_file)
+    window.controls.sigma.setValue(31)
+    press(qtbot, window, "Ctrl+2")
+    assert 15 < window.controls.sigma.value() < 30  # measured
+    assert "measured" in window.controls.noise_note.text()
+    press(qtbot, window, "Ctrl+1")
+    assert window.controls.sigma.value() == 31
+
+
 def test_the_mean_builds_up_while_it_runs(qtbot, window, file, monkeypatch):
     open_(qtbot, window, monkeypatch, file)
     set_method(window, "gibbs", samples=2000)

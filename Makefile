@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo gui test test-all lint bench clean
+.PHONY: demo gui screenshots test test-all lint bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "make: Python's venv module is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
@@ -26,6 +26,11 @@ demo: $(VENV)/.core
 
 gui: $(VENV)/.qt
 	$(BIN)/denoise gui
+
+screenshots: $(VENV)/.qt
+	.ci/qt-libraries $(BIN)/python screen
+	xvfb-run -a -s '-screen 0 2600x1700x24' $(BIN)/python docs/screenshots/make.py docs/screenshots
+	QT_SCALE_FACTOR=2 xvfb-run -a -s '-screen 0 2600x1700x24' $(BIN)/python docs/screenshots/make.py docs/screenshots
 
 test: $(VENV)/.qt
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest

@@ -1,195 +1,320 @@
-"""One window: open a picture, say how noisy it is, watch the posterior mean and its uncertainty build up.
+"""The window: wires the parts together and computes nothing.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
 
 from __future__ import annotations
 
-import numpy as np
-import pyqtgraph as pg
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QKeySequence
-from qtpy.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
-    QFileDialog,
-    QLabel,
-    QMainWindow,
-    QMessageBox,
-    QProgressBar,
-    QPushButton,
-    QToolBar,
-)
-from superqt.utils import GeneratorWorker, create_worker
+from collections.abc import Callable
+from functools import partial
 
-import denoiser
-from denoiser import figures, images
+from qtpy.QtCore import QSettings, QTimer
+from qtpy.QtWidgets import QApplication
 
-FILES = "Images (*.png *.jpg *.jpeg *.tif *.tiff *.webp *.bmp *.ppm *.pgm)"
-_STOP_MS = 10_000
+from denoiser.samplers import METHODS
+
+from . import dialogs
+from .background import Task
+from .display import CONTENTS, Scene, caption, readout
+from .runner import Runner
+from .saver import Saver, figure_panels
+from .session import Request, Run, Snapshot, Source, table_csv
+from .shell import Shell
+
+_CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
 
 
-class Window(QMainWindow):
-    """Wires the parts together and computes nothing."""
+class Window(Shell):
+    """What happens: pictures come in, runs are done, results are looked at and saved."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.setWindowTitle("Denoise")
-        self.resize(1200, 560)
-        self.picture: np.ndarray | None = None
-        self.result: denoiser.Progress | None = None
-        self._worker: GeneratorWorker | None = None
+    def __init__(self, settings: QSettings | None = None) -> None:
+        super().__init__(settings)
+        self.runner = Runner(self.background, self)
+        self.saver = Saver(self, self.background, self.settings)
+        self.source: Source | None = None
+        self.scene: Scene | None = None
+        self.a: Run | None = None
+        self.b: Run | None = None
+        self.idle_at_close = True  # whether all threads had ended when the window closed
+        self._noise: Task | None = None
+        self._after_save: Callable[[], object] | None = None
+        self._connect()
+        self.restore()
+        self._update_state()
 
-        self.views = pg.GraphicsLayoutWidget()
-        self.setCentralWidget(self.views)
-        self._images = [self._add_view(column, name) for column, name in enumerate(("noisy", "mean", "uncertainty"))]
+    def _connect(self) -> None:
+        c, r = self.controls, self.runner
+        c.run_button.clicked.connect(self.run)
+        c.cancel_button.clicked.connect(self.cancel)
+        c.compare_button.clicked.connect(self.compare)
+        c.measure_button.clicked.connect(self.measure)
+        c.preview_button.clicked.connect(self.acts["show_region"].trigger)
+        c.changed.connect(self._noise_changed)
+        c.mode_changed.connect(self.measure)
+        c.method_changed.connect(self._preview)
+        r.state_changed.connect(self._update_state)
+        r.progressed.connect(self._progressed)
+        r.added.connect(self._added)
+        r.previewed.connect(self.viewer.show_patch)
+        self.table.chosen.connect(self.choose)
+        self.viewer.hovered.connect(self._hovered)
+        self.viewer.region_moved.connect(lambda _: self._preview())
+        self.opener.opened.connect(self._opened)
+        self.opener.busy.connect(lambda name: self.tell(f"Reading {name}…"))
+        self.saver.saved.connect(self._saved)
+        for part in (r, self.opener, self.saver):
+            part.failed.connect(self.report)
+        self._redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
 
-        self.sigma = QDoubleSpinBox(minimum=0.1, maximum=255, value=20, decimals=1)
-        self.sigma.setToolTip("Noise level: how far a pixel is typically off, in grey levels of 255")
-        self.method = QComboBox()
-        for name, sampler in denoiser.METHODS.items():
-            self.method.addItem(sampler.title, name)
-        self.open_button = QPushButton("&Open…", clicked=self.choose, shortcut=QKeySequence(QKeySequence.Open))
-        self.run_button = QPushButton("&Run", clicked=self.run, shortcut=QKeySequence("Ctrl+R"), enabled=False)
-        self.cancel_button = QPushButton("&Cancel", clicked=self.cancel, shortcut=QKeySequence("Esc"), enabled=False)
-        self.save_button = QPushButton("&Save…", clicked=self.save, shortcut=QKeySequence(QKeySequence.Save))
-        self.save_button.setEnabled(False)
-        self.progress = QProgressBar(maximumWidth=220)
-        bar = QToolBar("Denoise", movable=False)
-        self.addToolBar(bar)
-        for widget in (
-            self.open_button,
-            QLabel("  Noise level "),
-            self.sigma,
-            QLabel("  Method "),
-            self.method,
-            self.run_button,
-            self.cancel_button,
-            self.save_button,
-        ):
-            bar.addWidget(widget)
-        self.statusBar().addPermanentWidget(self.progress)
-        self.statusBar().showMessage("Open a noisy picture to begin")
-
-    def _add_view(self, column: int, name: str) -> pg.ImageItem:
-        """A titled view, linked in zoom and pan with the first."""
-        view = self.views.addViewBox(row=1, col=column, lockAspect=True, invertY=True)
-        self.views.addLabel(name, row=0, col=column)
-        if column:
-            view.linkView(view.XAxis, self._first)
-            view.linkView(view.YAxis, self._first)
-        else:
-            self._first = view
-        item = pg.ImageItem(axisOrder="row-major")
-        view.addItem(item)
-        return item
-
-    def choose(self) -> None:
-        """Ask for a file and open it."""
-        path, _ = QFileDialog.getOpenFileName(self, "Open a picture", "", FILES)
-        if path:
-            self.open(path)
+    # ---------------------------------------------------------------------------------- pictures
 
     def open(self, path: str) -> None:
-        """Show a picture and estimate its noise; a bad file is a message, not a crash."""
-        try:
-            file = images.read(path)
-        except (ValueError, OSError) as error:
-            QMessageBox.warning(self, "Cannot open", str(error))
+        """A file or a folder."""
+        if self._may_discard("Open another picture", lambda: self.opener.open(path)):
+            self.opener.open(path)
+
+    def take(self, data: object) -> None:
+        """What was dropped or pasted."""
+        if not self.opener.welcome(data):
+            self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
+        elif self._may_discard("Open another picture", lambda: None):
+            self.opener.take(data)
+
+    def _opened(self, source: Source) -> None:
+        self.runner.clear()
+        self.source, self.scene, self.a, self.b = source, None, None, None
+        self.setWindowTitle(f"{source.name} – Denoise")
+        self.pages.setCurrentWidget(self.viewer)
+        self.viewer.views[0].canvas.setFocus()
+        height, width = source.pixels.shape[:2]
+        self.tell(f"{width} × {height}, {'colour' if source.axis else 'grey'}, {source.picture.format}")
+        if self.controls.experiment:
+            self._make_noise(fit=True)
+        else:
+            self._show(Scene(source, False, source.pixels), fit=True)
+            self.measure()
+
+    def measure(self) -> None:
+        """Set the noise level that was found."""
+        if self.source is not None and not self.controls.experiment:
+            self.controls.sigma.setValue(self.source.measured)
+            self.controls.tell_noise(self.source.measured)
+
+    def _request(self, method: str | None = None) -> Request | None:
+        """What the controls ask for."""
+        c = self.controls
+        if self.source is None:
+            return None
+        sigma = round(c.sigma.value(), 2)
+        return Request(self.source, c.experiment, sigma, c.sampler(method), c.prior.currentData(), c.seed.value())
+
+    def _noise_changed(self) -> None:
+        if self.source is not None:
+            self._redo_noise.start()
+
+    def _make_noise(self, fit: bool = False) -> None:
+        request = self._request()
+        if request is None:
             return
-        self.picture = file.pixels * (255 / file.white)
-        self.cancel()
-        self.result = None
-        self.save_button.setEnabled(False)
-        self._images[0].setImage(self.picture, levels=(0, 255))
-        for item in self._images[1:]:
-            item.clear()
-        self._first.autoRange()
-        axis = -1 if self.picture.ndim == 3 else None
-        self.sigma.setValue(max(denoiser.estimate_sigma(self.picture, channel_axis=axis), 0.1))
-        self.run_button.setEnabled(True)
-        self.statusBar().showMessage(f"{path}: estimated noise level {self.sigma.value():.1f}")
+        if self._noise is not None:
+            self._noise.stop()
+        a, b = (self.scene.a, self.scene.b) if self.scene else (None, None)
+
+        def done(noisy: object) -> None:
+            self._noise = None
+            if request.source is self.source:
+                self._show(Scene(request.source, request.experiment, noisy, a, b), fit)
+                self._preview()
+
+        self._noise = self.background.start(
+            lambda _: request.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
+        )
+
+    def _show(self, scene: Scene, fit: bool = False) -> None:
+        self.scene = scene
+        self.viewer.set_scene(scene, fit)
+        self.plots.show_curves(scene.a, scene.b)
+        self.plots.show_histogram(scene)
+        self._update_state()
+
+    # -------------------------------------------------------------------------------------- runs
 
     def run(self) -> None:
-        """Drain the run loop on a worker thread."""
-        if self.picture is None or self._worker is not None:
-            return
-        try:
-            steps = denoiser.iterate(
-                self.picture,
-                self.sigma.value(),
-                method=self.method.currentData(),
-                channel_axis=-1 if self.picture.ndim == 3 else None,
-                data_range=255,
-            )
-        except ValueError as error:
-            QMessageBox.warning(self, "Cannot run", str(error))
-            return
-        self._worker = create_worker(_drain, steps, _ignore_errors=True)
-        self._worker.yielded.connect(self._show)
-        self._worker.errored.connect(lambda error: QMessageBox.warning(self, "The run failed", str(error)))
-        self._worker.finished.connect(self._finish)
-        self.run_button.setEnabled(False)
-        self.cancel_button.setEnabled(True)
-        self._worker.start()
+        """Denoise."""
+        request = self._request()
+        if request is not None:
+            self.runner.start([request])
+
+    def compare(self) -> None:
+        """All methods."""
+        if self.source is not None:
+            self.runner.start([self._request(method) for method in METHODS])
 
     def cancel(self) -> None:
-        """Stop after the current iteration; what has been computed stays."""
-        if self._worker is not None:
-            self._worker.quit()
+        """Stop at once."""
+        self.runner.cancel()
 
-    def _show(self, progress: denoiser.Progress) -> None:
-        self.result = progress
-        self.progress.setRange(0, progress.total)
-        self.progress.setValue(progress.step)
-        self._images[1].setImage(progress.mean, levels=(0, 255))
-        std = progress.std if progress.std.ndim == 2 else np.sqrt((progress.std**2).mean(axis=-1))
-        self._images[2].setImage(figures.heat(std, float(np.percentile(std, 99.5))))
-        self.statusBar().showMessage(f"iteration {progress.step} of {progress.total}, {progress.eta:.0f} s to go")
+    def _progressed(self, snapshot: Snapshot) -> None:
+        count, of = self.runner.batch
+        which = f"{snapshot.request.sampler.title} ({count} of {of})  " if of > 1 else ""
+        left = f"{snapshot.eta:.0f} s left" if snapshot.eta >= 1 else "almost done"
+        self.progress.setRange(0, snapshot.total)
+        self.progress.setValue(snapshot.step)
+        self.progress.setFormat(f"{snapshot.step} of {snapshot.total}")
+        self.tell(f"{which}{left}")
+        b = self.b or self.a
+        request, other = snapshot.request, b.snapshot if b else None
+        self.scene = Scene(request.source, request.experiment, snapshot.noisy, snapshot, other)
+        self.viewer.set_scene(self.scene)
+        self.plots.show_curves(snapshot, other)
 
-    def _finish(self) -> None:
-        self._worker = None
-        self.run_button.setEnabled(True)
-        self.cancel_button.setEnabled(False)
-        self.save_button.setEnabled(self.result is not None)
-        if self.result is not None:
-            self.statusBar().showMessage(f"{self.result.step} iterations in {self.result.seconds:.1f} s")
+    def _added(self, run: Run) -> None:
+        self.a, self.b = run, self.a if self.a is not run else self.b
+        state = "" if run.snapshot.complete else ", stopped"
+        self.tell(f"{run.snapshot.step} iterations in {run.snapshot.seconds:.1f} s{state}")
 
-    def save(self) -> None:
-        """Ask for a name and save the mean."""
-        if self.result is None:
+    def choose(self, run: Run, as_b: bool) -> None:
+        """Show a run of the table."""
+        if as_b:
+            self.b, self.a = run, self.a if self.a is not run else self.b
+            if "b" not in self.viewer.contents():
+                self.viewer.views[0].choose("b")
+        else:
+            self.a, self.b = run, self.b if self.b is not run else self.a
+        self._update_state()
+
+    def exchange(self) -> None:
+        """A for B."""
+        if self.a is not None and self.b is not None:
+            self.a, self.b = self.b, self.a
+            self._update_state()
+
+    def show_region(self) -> None:
+        """The frame of the preview, on or off."""
+        on = self.acts["show_region"].isChecked() and self.source is not None
+        self.acts["show_region"].setChecked(on)
+        self.controls.preview_button.setChecked(on)
+        self.viewer.show_region(on)
+        if not on:
+            self.runner.stop_preview()
+        self._update_state()
+
+    def _preview(self) -> None:
+        request = self._request() if self.acts["show_region"].isChecked() else None
+        if request is not None and self.scene is not None:
+            self.runner.preview(request, self.viewer.region)
+
+    # ------------------------------------------------------------------------------------- state
+
+    def _update_state(self) -> None:
+        """Make everything on the screen say what is so."""
+        runs, running = self.runner.runs, self.runner.running
+        self.a = self.a if self.a in runs else (runs[-1] if runs else None)
+        self.b = self.b if self.b in runs and self.b is not self.a else None
+        scene = self.scene
+        if scene is not None and not running:
+            a, b = (run.snapshot if run else None for run in (self.a, self.b))
+            if (scene.a, scene.b) != (a, b):
+                self.scene = scene = Scene(scene.source, scene.experiment, scene.noisy, a, b)
+                self.viewer.set_scene(scene)
+                self.plots.show_curves(a, b)
+                self.plots.show_histogram(scene)
+        self.table.show_runs(runs, self.a, self.b)
+        here, c, acts = self.source is not None, self.controls, self.acts
+        free = here and not running
+        c.run_button.setText("Running…" if running else "Run")
+        for widget, on in (
+            (c.run_button, free), (acts["run"], free), (c.compare_button, free), (acts["compare"], free),
+            (c.cancel_button, running), (acts["cancel"], running), (c.preview_button, here),
+            (acts["show_region"], here), (acts["copy_command"], here),
+            (acts["runner.undo"], runs and not running), (acts["runner.redo"], self.runner.undone and not running),
+            (acts["measure"], here and not c.experiment), (acts["save:figure"], scene is not None),
+        ):  # fmt: skip
+            widget.setEnabled(bool(on))
+        for kind in ("result", "std", "residual", "samples"):
+            acts[f"save:{kind}"].setEnabled(self.a is not None)
+        for name in ("save:table", "copy_table"):
+            acts[name].setEnabled(bool(runs))
+        busy = running or self.runner.previewing
+        if running and self.runner.live is None:
+            first = "Compiling for this machine, only this once…" if self.runner.compiling else "Starting…"
+            self.tell(first)
+        if busy and (not running or self.runner.live is None):
+            self.progress.setRange(0, 0)
+        self.progress.setVisible(busy)
+
+    def _hovered(self, at: tuple[int, int] | None) -> None:
+        self.readout.setText(readout(self.scene, *at) if at is not None and self.scene is not None else "")
+
+    # -------------------------------------------------------------------------- saving, and the end
+
+    def save(self, kind: str) -> None:
+        """One of saver.KINDS."""
+        if self.source is None:
             return
-        path, _ = QFileDialog.getSaveFileName(self, "Save the denoised picture", "denoised.png", "PNG (*.png)")
-        if path:
-            try:
-                images.write_png(path, self.result.mean)
-            except OSError as error:
-                QMessageBox.warning(self, "Cannot save", str(error))
+        what: object = self.a
+        if kind == "table":
+            what = self.table.runs()
+        elif kind == "figure":
+            what = self._panels()
+        if what:
+            self.saver.save(kind, what, self.source, self.source.picture.suffix)
 
-    def keyPressEvent(self, event: object) -> None:
-        """Space shows the noisy picture in place of the mean while it is held."""
-        if event.key() == Qt.Key_Space and self.picture is not None:
-            self._images[1].setImage(self.picture, levels=(0, 255))
-        else:
-            super().keyPressEvent(event)
+    def _panels(self) -> list:
+        scene, contents = self.scene, self.viewer.contents()
+        if scene is None:
+            return []
+        words = [f"{CONTENTS[c][0]}  {caption(scene, c)}".strip() for c in contents]
+        particle = max(view.slider.value() for view in self.viewer.views)
+        return figure_panels(scene, contents, words, particle)
 
-    def keyReleaseEvent(self, event: object) -> None:
-        """Back to the mean."""
-        if event.key() == Qt.Key_Space and self.result is not None:
-            self._images[1].setImage(self.result.mean, levels=(0, 255))
-        else:
-            super().keyReleaseEvent(event)
+    def _saved(self, kind: str, what: object, message: str) -> None:
+        if kind == "result" and isinstance(what, Run):
+            what.saved = True
+        self.tell(message)
+        then, self._after_save = self._after_save, None
+        if then is not None:
+            for run in self.runner.runs:
+                run.saved = True  # the user chose to save this one and to go on
+            then()
+
+    def copy_table(self) -> None:
+        """To the clipboard."""
+        QApplication.clipboard().setText(table_csv(self.table.runs()))
+        self.tell("The table is on the clipboard")
+
+    def copy_command(self) -> None:
+        """The command that does the same as result A, or as the controls if there is none yet."""
+        request = self.a.snapshot.request if self.a is not None else self._request()
+        if request is not None:
+            QApplication.clipboard().setText(request.command())
+            self.tell("The command is on the clipboard")
+
+    def _may_discard(self, what: str, then: Callable[[], object]) -> bool:
+        """Ask, if results would be lost. If the user would rather save, `then` is called afterwards."""
+        unsaved = [run for run in self.runner.runs if not run.saved]
+        if not unsaved and not self.runner.running:
+            return True
+        count = f"{len(unsaved)} result{'s are' if len(unsaved) > 1 else ' is'} not saved." if unsaved else ""
+        text = f"{count} {'A run is under way.' if self.runner.running else ''}".strip()
+        save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
+        answer = dialogs.ask(self, f"{what}?", text, *save, "Discard", "Cancel")
+        if save and answer == save[0]:
+            self._after_save = then
+            self.save("result")
+            if not self.saver.writing:  # the user thought better of it
+                self._after_save = None
+        return answer == "Discard"
 
     def closeEvent(self, event: object) -> None:
-        """End the worker before the window goes."""
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.yielded.disconnect(self._show)
-            worker.quit()
-            worker.await_workers(_STOP_MS)
+        """Ask about what is not saved; stop the threads; remember the settings."""
+        if not self._may_discard("Close", self.close):
+            event.ignore()
+            return
+        self.store()
+        self._redo_noise.stop()
+        if self.saver.writing:  # a file is written to its end
+            self.background.wait_for(lambda: not self.saver.writing, 60)
+        self.runner.clear()
+        self.idle_at_close = self.background.stop_all(_CLOSE_SECONDS)
         super().closeEvent(event)
-
-
-def _drain(steps):  # type: ignore[no-untyped-def]
-    """The worker's body: hand every Progress to the window."""
-    yield from steps

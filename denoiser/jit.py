@@ -236,6 +236,18 @@ def _mark_worker() -> None:
     _worker.busy = True
 
 
+class Cancelled(Exception):
+    """Raised out of a run whose stop was asked for in the middle of a step."""
+
+
+def stop_when(asked: Callable[[], bool] | None) -> None:
+    """Have everything that this thread runs from now on ended with `Cancelled` soon after `asked()` turns true.
+
+    A step of a large picture takes seconds; this is for windows, which cannot wait for the end of one.
+    """
+    _worker.stop = asked
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Within it, runs of the calling thread use no other thread: for programs that run several at a time."""
@@ -254,9 +266,21 @@ def parallel(task: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """
     global _pool
     items = list(items)
+    asked = getattr(_worker, "stop", None)
+    if asked is not None:
+        task = _stoppable(task, asked)
     if len(items) < 2 or get_threads() == 1:
         return [task(item) for item in items]
     pool = _pool  # another thread may call set_threads meanwhile
     if pool is None:
         pool = _pool = ThreadPoolExecutor(get_threads(), "denoiser", initializer=_mark_worker)
     return list(pool.map(task, items))
+
+
+def _stoppable(task: Callable[[Any], Any], asked: Callable[[], bool]) -> Callable[[Any], Any]:
+    def checked(item: Any) -> Any:
+        if asked():
+            raise Cancelled("stopped")
+        return task(item)
+
+    return checked

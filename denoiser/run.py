@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,19 @@ class Progress:
         """The particles so far, shape (M,) + image.shape, float32."""
         count = min(len(e.samples) for e in self._estimates)
         return self._frame.image(np.stack([e.samples[:count] for e in self._estimates], axis=-3)).astype(np.float32)
+
+    @property
+    def particles(self) -> int:
+        """How many samples there are; cheap."""
+        return min((len(e.samples) for e in self._estimates), default=0)
+
+    def sample(self, index: int) -> np.ndarray:
+        """One of `samples`, without the work of making the others."""
+        return self._frame.image(np.stack([e.samples[index] for e in self._estimates])).astype(np.float32)
+
+    def detached(self) -> Progress:
+        """The same, with particles that the next iterations do not move."""
+        return replace(self, _estimates=tuple(replace(e, samples=e.samples.copy()) for e in self._estimates))
 
 
 class _Frame:

@@ -9,7 +9,8 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluation", "paper", "tiles"],
+    ["evaluation", "outputs", "paper", "region"],
+    ["tiles"],
     ["run"],
     ["samplers"],
     ["posterior"],

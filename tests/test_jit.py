@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from denoiser import denoise
+from denoiser import denoise, jit
 from denoiser.jit import exp2, kernel, parallel, rough_exp2, set_threads
 
 RUN = """
@@ -139,3 +139,26 @@ def test_parallel_keeps_order_and_nests():
         parallel(lambda i: 1 / i, range(3))
     with pytest.raises(ValueError, match="threads must be >= 1, got 0"):
         set_threads(0)
+
+
+def test_a_stop_ends_a_step_in_the_middle():
+    done = []
+    asked = threading.Event()
+
+    def task(item):
+        done.append(item)
+        asked.set()
+
+    def work():
+        jit.stop_when(asked.is_set)
+        try:
+            jit.parallel(task, range(1000))
+        except jit.Cancelled:
+            done.append("cancelled")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done[-1] == "cancelled"
+    assert len(done) < 1000
+    assert jit.parallel(str, range(3)) == ["0", "1", "2"]  # other threads go on

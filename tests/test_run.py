@@ -139,3 +139,14 @@ def test_opponent_planes_keep_noise_white():
     image = np.random.default_rng(0).normal(size=(5, 4, 3))
     assert np.allclose(colour.to_channels(colour.to_planes(image)), image)
     assert np.allclose(colour.std_to_channels(np.full((3, 5, 4), 2.0)), 2.0)
+
+
+def test_a_detached_report_does_not_change_any_more(picture):
+    steps = denoiser.iterate(denoiser.add_noise(picture, 20), 20, method="mp-svgd", particles=4, iterations=3)
+    first = next(steps)
+    kept, before = first.detached(), first.samples
+    next(steps)
+    assert not np.array_equal(first.samples, before)  # the sampler moves its particles in place
+    np.testing.assert_array_equal(kept.samples, before)
+    np.testing.assert_array_equal(kept.sample(2), before[2])
+    assert kept.particles == 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import os
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import denoiser
-from denoiser import figures, images, metrics, noise
+from denoiser import images, noise, outputs
 from denoiser.cli import journal, paths
 from denoiser.cli.compute import Answer, Request, answer
 from denoiser.cli.progress import duration, patiently, steps
@@ -24,7 +23,6 @@ from denoiser.priors import Prior
 from denoiser.samplers import Sampler
 
 _NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
-_MAP_PIXELS = 2_000_000  # a readable map needs no more
 
 
 @dataclass(frozen=True)
@@ -192,19 +190,16 @@ class Job:
             report.tiles = last.tiles
             report.uncertainty = float(std.mean()) / grey
         if reference is not None:
-            report.psnr_before, report.ssim_before = _compare(reference, noisy / grey, axis)
-            report.psnr, report.ssim = _compare(reference, mean / grey, axis)
+            report.psnr_before, report.ssim_before = outputs.compare(reference, noisy / grey, axis)
+            report.psnr, report.ssim = outputs.compare(reference, mean / grey, axis)
         self._write(target, mean, picture, origin)
         if s.std:
-            _write_numbers(s.std, std, 257 / grey, 0)
-            images.write_png(map_name(s.std), figures.heat_map(_shrunk(std) / grey))
+            outputs.write_std(s.std, std, grey)
         if s.residual:
-            _write_numbers(s.residual, noisy - mean, 257 / grey, 32768)
+            outputs.write_residual(s.residual, noisy - mean, grey)
         if s.samples:
-            out = io.BytesIO()
             samples = np.empty((0, *mean.shape), np.float32) if last is None else last.samples
-            np.savez_compressed(out, mean=mean, std=std, samples=samples)
-            write_bytes(s.samples, out.getvalue())
+            outputs.write_samples(s.samples, mean, std, samples)
         report.status = "done" if last is not None else "copied"
         if target != paths.STANDARD:
             self.taken[os.path.realpath(target)] = entry.path
@@ -212,7 +207,7 @@ class Job:
     def _check(self, entry: paths.Input, target: str) -> None:
         """Refuse what cannot be written, before anything is computed."""
         s = self.settings
-        extras = [name for name in (s.std, s.std and map_name(s.std), s.residual, s.samples) if name]
+        extras = [name for name in (s.std, s.std and outputs.map_name(s.std), s.residual, s.samples) if name]
         taken = dict(self.taken)
         for name in (target, *extras):
             paths.check_output(name, self.inputs, taken, s.overwrite)
@@ -292,34 +287,3 @@ def read_bytes_named(path: str) -> bytes:
         return read_bytes(path)
     except OSError as error:
         raise OSError(f"{label(path)}: {error.strerror or error}") from None
-
-
-def map_name(std: str) -> str:
-    """Where the readable uncertainty map goes."""
-    path = Path(std)
-    return str(path.with_name(f"{path.stem}-map.png"))
-
-
-def _write_numbers(target: str, values: np.ndarray, scale: float, middle: float) -> None:
-    """Real numbers: as they are in a TIFF, scaled to 16 bits in a PNG."""
-    if target.lower().endswith(".png"):
-        whole = np.empty(values.shape, np.uint16)
-        for y in range(0, len(whole), 256):  # in strips, because real numbers take much memory
-            whole[y : y + 256] = np.clip(np.rint(values[y : y + 256] * scale + middle), 0, 65535)
-        images.write_uint16_png(target, whole)
-    else:
-        images.write_float_tiff(target, values)
-
-
-def _shrunk(values: np.ndarray) -> np.ndarray:
-    """Every n-th pixel of a picture that is too large to look at."""
-    n = math.ceil(math.sqrt(values.shape[0] * values.shape[1] / _MAP_PIXELS))
-    return values[::n, ::n] if n > 1 else values
-
-
-def _compare(truth: np.ndarray, image: np.ndarray, axis: int | None) -> tuple[float, float | None]:
-    """PSNR, and SSIM where the picture is large enough for it."""
-    decibels = metrics.psnr(truth, image, data_range=255)
-    if min(truth.shape[:2]) < 11:
-        return decibels, None
-    return decibels, metrics.ssim(truth, image, data_range=255, channel_axis=axis)

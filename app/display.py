@@ -1,0 +1,123 @@
+"""What a view can show, as bytes for the screen. No Qt: this is done off the window's thread.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from denoiser import figures
+
+from .session import Snapshot, Source
+
+CONTENTS = {
+    "clean": ("Clean", "The picture before noise was added"),
+    "noisy": ("Noisy", "The picture that is denoised"),
+    "a": ("Result A", "The denoised picture: the mean of all candidates"),
+    "b": ("Result B", "Another run to compare with: Shift+click it in the table"),
+    "residual": ("Residual of A", "What was taken away, grey where nothing was; it should look like pure noise"),
+    "uncertainty": ("Uncertainty of A", "How far every pixel may be off: dark is sure, bright is not"),
+    "particle": ("Particle of A", "One candidate picture; the slider goes through them"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """All that views can show at a moment."""
+
+    source: Source
+    experiment: bool
+    noisy: np.ndarray
+    a: Snapshot | None = None
+    b: Snapshot | None = None
+
+
+def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarray:
+    """Values in the file's units as bytes, float32 on the way to spare memory."""
+    scaled = np.asarray(values, np.float32) * np.float32(1 / grey) + np.float32(shift)
+    return np.clip(np.rint(scaled, out=scaled), 0, 255, out=scaled).astype(np.uint8)
+
+
+def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
+    """The picture of a content, uint8 grey or RGB; None where there is nothing to show."""
+    grey, a = scene.source.grey, scene.a
+    if content == "clean":
+        return grey_bytes(scene.source.pixels, grey) if scene.experiment else None
+    if content == "noisy":
+        return grey_bytes(scene.noisy, grey)
+    if content == "b":
+        return grey_bytes(scene.b.mean, grey) if scene.b is not None else None
+    if a is None:
+        return None
+    if content == "a":
+        return grey_bytes(a.mean, grey)
+    if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
+        return grey_bytes(a.noisy - a.mean, grey * a.request.sigma / 32, 128)
+    if content == "uncertainty":
+        std = np.asarray(a.std if a.std.ndim == 2 else np.sqrt((a.std**2).mean(axis=-1)), np.float32)
+        return figures.heat(std, float(np.percentile(std, 99.5)))
+    return grey_bytes(a.particle(min(particle, a.particles - 1)), grey) if a.particles else None
+
+
+def why_empty(scene: Scene | None, content: str) -> str:
+    """What to say in a view that has nothing to show."""
+    if scene is None:
+        return ""
+    if content == "clean":
+        return "The clean picture is not known.\nIn Experiment mode it is."
+    if content == "b":
+        return "Shift+click a run in the table\nto compare it with A."
+    if content == "particle" and scene.a is not None:
+        return "This run has no particles to show."
+    return "Run (Ctrl+R) to see the result."
+
+
+def caption(scene: Scene, content: str) -> str:
+    """A word beside the name of a content."""
+    snapshot = scene.b if content == "b" else scene.a
+    if content in ("clean", "noisy") or snapshot is None:
+        return ""
+    title = snapshot.request.sampler.title
+    if content == "uncertainty":
+        return f"mean {snapshot.curves['std'][1][-1]:.1f} grey levels"
+    if content == "residual":
+        return f"{title}, noise level {snapshot.request.sigma:g}"
+    _, values = snapshot.curves["psnr"]
+    psnr = snapshot.psnr if snapshot.psnr is not None else values[-1] if values else None
+    return title if psnr is None else f"{title}, {psnr:.2f} dB"
+
+
+def histograms(scene: Scene) -> dict[str, np.ndarray]:
+    """How often each grey level occurs, in per mille."""
+    out = {}
+    for content in ("clean", "noisy", "a"):
+        pixels = render(scene, content)
+        if pixels is not None:
+            counts = np.bincount(pixels.ravel(), minlength=256)
+            out[content] = 1000 * counts / pixels.size
+    return out
+
+
+def readout(scene: Scene, row: int, column: int) -> str:
+    """The values under the cursor, in grey levels."""
+    grey = scene.source.grey
+
+    def say(values: np.ndarray, form: str = "{:.0f}") -> str:
+        return ", ".join(form.format(float(v)) for v in np.atleast_1d(values / grey))
+
+    parts = [f"x {column}  y {row}"]
+    if scene.experiment:
+        parts.append(f"clean {say(scene.source.pixels[row, column])}")
+    parts.append(f"noisy {say(scene.noisy[row, column])}")
+    if scene.a is not None:
+        mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
+        pairs = ", ".join(f"{m / grey:.1f} ± {s / grey:.1f}" for m, s in zip(mean, std, strict=True))
+        parts.append(f"mean {pairs}")
+        if scene.a.count:
+            low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
+            spans = ", ".join(f"{lo / grey:.0f} to {hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
+            parts.append(f"90 % {spans}")
+    return "   ·   ".join(parts)

@@ -1,0 +1,142 @@
+"""Ways for a picture into the window: a dialog, a drop, the clipboard, recent files, samples, the next in a folder.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from qtpy.QtCore import QMimeData, QObject, QSettings, Signal
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QFileDialog, QWidget
+
+from denoiser import images
+from denoiser.priors import data_folder
+
+from . import session
+from .background import Background, Task
+
+_RECENT = 10
+SUFFIXES = (*images.SUFFIXES, ".pbm")
+FILTER = (
+    f"Pictures ({' '.join('*' + s for s in SUFFIXES)} {' '.join('*' + s.upper() for s in SUFFIXES)});;All files (*)"
+)
+
+
+def samples() -> list[str]:
+    """The pictures that come with the program."""
+    return sorted(str(path) for path in data_folder("sample_images").glob("*.png"))
+
+
+def pictures_in(folder: str) -> list[str]:
+    """The pictures in a folder, by name."""
+    names = sorted(os.listdir(folder), key=str.lower)
+    return [os.path.join(folder, n) for n in names if n.lower().endswith(SUFFIXES) and not n.startswith(".")]
+
+
+def from_clipboard(image: QImage) -> images.Picture:
+    """A picture as if it had been read from an 8-bit PNG."""
+    kind = QImage.Format_Grayscale8 if image.isGrayscale() else QImage.Format_RGBA8888
+    image = image.convertToFormat(kind)
+    rows = np.frombuffer(image.constBits().asstring(image.sizeInBytes()), np.uint8)
+    rows = rows.reshape(image.height(), image.bytesPerLine())
+    if kind == QImage.Format_Grayscale8:
+        return images.Picture(rows[:, : image.width()].copy(), name="pasted picture")
+    pixels = rows[:, : 4 * image.width()].reshape(image.height(), image.width(), 4)
+    alpha = pixels[..., 3].copy()
+    return images.Picture(pixels[..., :3].copy(), None if (alpha == 255).all() else alpha, name="pasted picture")
+
+
+class Opener(QObject):
+    """Reads pictures on a thread and says when they are there."""
+
+    opened = Signal(object)  # Source
+    failed = Signal(str, object, str)
+    busy = Signal(str)  # what is being read
+
+    def __init__(self, parent: QWidget, background: Background, settings: QSettings) -> None:
+        super().__init__(parent)
+        self._window, self._background, self._settings = parent, background, settings
+        self._task: Task | None = None
+        self._folder: list[str] = []
+        self._path: str | None = None
+
+    def choose(self) -> str:
+        """Ask for a file; "" for none."""
+        folder = str(self._settings.value("folder", "") or "")
+        path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, FILTER)
+        return str(path)
+
+    def open(self, path: str) -> None:
+        """A file, or the first picture of a folder."""
+        try:
+            if os.path.isdir(path):
+                self._folder = pictures_in(path)
+                if not self._folder:
+                    raise ValueError(f"{path}: this folder holds no pictures")
+                path = self._folder[0]
+            elif path not in self._folder:
+                self._folder = []
+        except (OSError, ValueError) as error:
+            self.failed.emit("Cannot open", error, "")
+            return
+        self._start(lambda _: session.load(path), Path(path).name)
+
+    def _start(self, work: object, name: str) -> None:
+        if self._task is not None:
+            self._task.stop()
+        self.busy.emit(name)
+        self._task = self._background.start(work, done=self._done, failed=self._failed)
+
+    def _done(self, source: session.Source) -> None:
+        self._task, self._path = None, source.path
+        if source.path:
+            path = os.path.abspath(source.path)
+            self._settings.setValue("folder", os.path.dirname(path))
+            self._settings.setValue("recent", [path, *(p for p in self.recent() if p != path)][:_RECENT])
+        self.opened.emit(source)
+
+    def _failed(self, error: BaseException, trace: str) -> None:
+        self._task = None
+        self.failed.emit("Cannot open", error, trace)
+
+    def neighbour(self, by: int) -> str:
+        """The next picture of the folder, or "" at its end."""
+        if self._path is None:
+            return ""
+        try:
+            around = self._folder or pictures_in(os.path.dirname(os.path.abspath(self._path)))
+        except OSError:
+            return ""
+        self._folder = around
+        here = next((n for n, p in enumerate(around) if images.same_file(p, self._path)), None)
+        return around[here + by] if here is not None and 0 <= here + by < len(around) else ""
+
+    def recent(self) -> list[str]:
+        """The last files, the newest first."""
+        value = self._settings.value("recent", []) or []
+        return [value] if isinstance(value, str) else [str(v) for v in value]
+
+    @staticmethod
+    def welcome(data: QMimeData) -> bool:
+        """Whether something that is dragged could be opened."""
+        return bool(data.hasImage() or any(url.isLocalFile() for url in data.urls()))
+
+    def take(self, data: QMimeData) -> bool:
+        """Open what was dropped or pasted; false if it is nothing to open."""
+        files = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
+        if files:
+            if len(files) > 1:  # the others are the next pictures
+                self._folder = [f for f in files if not os.path.isdir(f)]
+            self.open(files[0])
+            return True
+        image = QImage(data.imageData()) if data.hasImage() else QImage()
+        if image.isNull():
+            return False
+        picture = from_clipboard(image)
+        self._folder = []
+        self._start(lambda _: session.measure(picture, None), "the pasted picture")
+        return True

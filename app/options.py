@@ -1,0 +1,143 @@
+"""A form for the options of a method, made from the sampler's dataclass fields.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QWidget
+
+from denoiser.samplers import METHODS
+
+#: Plain words for those whose own line is for people who know the method.
+_PLAIN = {
+    "particles": "Particles: how many candidate pictures are drawn. More are steadier, and slower.",
+    "iterations": "Iterations: how often every pixel is gone over. More are closer to the end result.",
+    "samples": "How many candidate pictures are drawn and averaged. More are steadier, and slower.",
+}
+
+
+class Number(QDoubleSpinBox):
+    """A spin box for small and large numbers: shows 0.001 as such and 1e-06 as such."""
+
+    def __init__(self, low: float | None) -> None:
+        super().__init__(decimals=9, maximum=1e9)
+        self.setMinimum(-1e9 if low is None else low)
+
+    def textFromValue(self, value: float) -> str:
+        """Without the zeros at the end."""
+        return f"{value:g}"
+
+    def stepBy(self, steps: int) -> None:
+        """By a tenth of what there is, rounded to one digit."""
+        size = 10 ** int(f"{abs(self.value()) or 0.1:.0e}".split("e")[1])
+        self.setSingleStep(size if steps > 0 or abs(self.value()) > size else size / 10)
+        super().stepBy(steps)
+
+
+def editor(kind: type, spec: Any) -> QWidget:
+    """The widget for a field."""
+    low, choices = spec.metadata["low"], spec.metadata["choices"]
+    if choices:
+        box = QComboBox()
+        box.addItems(choices)
+        return box
+    if kind is bool:
+        return QCheckBox()
+    if kind is int:
+        return QSpinBox(minimum=int(low or 0), maximum=1_000_000)
+    return Number(low)
+
+
+def _value(widget: QWidget) -> Any:
+    if isinstance(widget, QComboBox):
+        return widget.currentText()
+    return widget.isChecked() if isinstance(widget, QCheckBox) else widget.value()
+
+
+def _set(widget: QWidget, value: Any) -> None:
+    if isinstance(widget, QComboBox):
+        widget.setCurrentText(value)
+    elif isinstance(widget, QCheckBox):
+        widget.setChecked(value)
+    else:
+        widget.setValue(value)
+
+
+class OptionsForm(QWidget):
+    """The options of one method at a time; what was typed for another is kept."""
+
+    edited = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.method = ""
+        self.editors: dict[str, QWidget] = {}
+        self.base: dict[str, Any] = {}
+        self._typed: dict[str, dict[str, Any]] = {}
+        self._form = QFormLayout(self)
+        self._form.setContentsMargins(0, 0, 0, 0)
+        self._form.setVerticalSpacing(4)
+        self._form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
+
+    def preset(self, values: dict[str, Any]) -> None:
+        """Forget what was typed; these values go before the methods' defaults."""
+        self.base, self._typed = dict(values), {}
+        self.show_method(self.method)
+
+    def values(self, method: str | None = None) -> dict[str, Any]:
+        """The options of a method as they stand."""
+        method = method or self.method
+        known = METHODS[method].options()
+        defaults = {name: spec.default for name, (_, spec) in known.items()}
+        preset = {name: value for name, value in self.base.items() if name in known}
+        return {**defaults, **preset, **self._typed.get(method, {})}
+
+    @property
+    def typed(self) -> dict[str, dict[str, Any]]:
+        """Method -> what was changed by hand."""
+        return {method: dict(values) for method, values in self._typed.items() if values}
+
+    def type(self, typed: dict[str, dict[str, Any]]) -> None:
+        """As if these had been typed; what no method has is left out."""
+        for method, values in typed.items():
+            known = METHODS[method].options() if method in METHODS else {}
+            self._typed[method] = {n: v for n, v in values.items() if n in known and isinstance(v, known[n][0])}
+        self.show_method(self.method)
+
+    def show_method(self, method: str) -> None:
+        """Make the form of a method."""
+        while self._form.rowCount():
+            self._form.removeRow(0)
+        self.method, self.editors = method, {}
+        if not method:
+            return
+        now = self.values()
+        for name, (kind, spec) in METHODS[method].options().items():
+            widget = editor(kind, spec)
+            _set(widget, now[name])
+            meaning = spec.metadata["meaning"]
+            tip = _PLAIN.get(name, meaning[0].upper() + meaning[1:] + ".")
+            label = QLabel(name.replace("_", " ").capitalize())
+            for part in (widget, label):
+                part.setToolTip(f"{tip}\nDefault: {spec.default}")
+            widget.setObjectName(f"option-{name}")
+            changed = (
+                widget.currentTextChanged
+                if isinstance(widget, QComboBox)
+                else widget.toggled
+                if isinstance(widget, QCheckBox)
+                else widget.valueChanged
+            )
+            changed.connect(lambda _, name=name: self._edit(name))
+            self._form.addRow(label, widget)
+            self.editors[name] = widget
+        if not self.editors:
+            self._form.addRow(QLabel("This method has no options."))
+
+    def _edit(self, name: str) -> None:
+        self._typed.setdefault(self.method, {})[name] = _value(self.editors[name])
+        self.edited.emit()

@@ -1,0 +1,118 @@
+"""Curves of the run, and the histogram.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtCore import Qt
+
+from .background import Background
+from .display import Scene, histograms
+from .session import Snapshot
+from .theme import Colours
+
+_QUALITY, _SPREAD, _HISTOGRAM = range(3)
+
+
+class Plots(pg.GraphicsLayoutWidget):
+    """PSNR (or the change of an iteration), uncertainty, and how often grey levels occur."""
+
+    def __init__(self, background: Background) -> None:
+        super().__init__()
+        self._threads = background
+        self._busy = False
+        self._next: Scene | None = None
+        self._colours: Colours | None = None
+        self._last: tuple[Snapshot | None, Snapshot | None] = (None, None)
+        self._counts: dict[str, np.ndarray] = {}
+        self.plots = []
+        for column in range(3):
+            plot = self.addPlot(row=0, col=column, enableMenu=False)
+            plot.setMouseEnabled(False, False)
+            plot.hideButtons()
+            plot.setDefaultPadding(0.05)
+            self.ci.layout.setColumnStretchFactor(column, 1)
+            self.ci.layout.setColumnPreferredWidth(column, 100)  # three of equal width, whatever their titles
+            self.plots.append(plot)
+        self._curves = {
+            n: [self.plots[n].plot(symbolSize=6, symbolPen=None) for _ in "ab"] for n in (_QUALITY, _SPREAD)
+        }
+        self._lines = {content: self.plots[_HISTOGRAM].plot(connect="finite") for content in ("clean", "noisy", "a")}
+        self.plots[_HISTOGRAM].setXRange(0, 255, padding=0)
+        self.plots[_HISTOGRAM].getAxis("left").setStyle(showValues=False)
+        self.plots[_QUALITY].setToolTip("How the result improves; of result B the dashed line")
+        self.plots[_SPREAD].setToolTip(
+            "Mean standard deviation of a pixel, in grey levels; of result B the dashed line"
+        )
+        self.plots[_HISTOGRAM].setToolTip("How often each grey level occurs, from black (0) to white (255)")
+        self.ci.layout.setContentsMargins(4, 4, 8, 2)
+
+    def dress(self, colours: Colours) -> None:
+        """The colours of the theme."""
+        self._colours = colours
+        self.setBackground(colours.window)
+        for plot in self.plots:
+            for side in ("left", "bottom"):
+                plot.getAxis(side).setPen(colours.border)
+                plot.getAxis(side).setTextPen(colours.faint)
+        for curves in self._curves.values():
+            for curve, shade, style in zip(curves, colours.curves, (Qt.SolidLine, Qt.DashLine), strict=False):
+                curve.setPen(pg.mkPen(shade, width=2 if style == Qt.SolidLine else 1, style=style))
+                curve.setSymbolBrush(shade)
+                curve.setZValue(style == Qt.SolidLine)
+        for content, shade in zip(("a", "clean", "noisy"), colours.curves, strict=True):
+            self._lines[content].setPen(pg.mkPen(shade, width=1))
+        self.show_curves(*self._last)
+        self._draw_histogram()
+
+    def _title(self, plot: int, text: str) -> None:
+        assert self._colours is not None
+        self.plots[plot].setTitle(text, color=self._colours.faint, size="9pt")
+
+    def show_curves(self, a: Snapshot | None, b: Snapshot | None) -> None:
+        """Of result A, and thinner of result B."""
+        self._last = a, b
+        if self._colours is None:
+            return
+        experiment = a is None or a.request.experiment
+        self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
+        self._title(_SPREAD, "Uncertainty")
+        for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):
+            for curve, snapshot in zip(self._curves[plot], (a, b), strict=True):
+                steps, values = snapshot.curves[name] if snapshot is not None else ([], [])
+                heights = np.log10(np.maximum(values, 1e-3)) if name == "change" else np.array(values)
+                curve.setData(np.array(steps), heights)
+                curve.setSymbol("o" if len(steps) == 1 else None)
+
+    def show_histogram(self, scene: Scene | None) -> None:
+        """Counted on a thread; only the newest scene that was asked for."""
+        if self._busy:
+            self._next = scene
+            return
+        if scene is None:
+            return
+        self._busy = True
+        self._threads.start(lambda _: histograms(scene), done=self._counted, failed=lambda *_: self._counted({}))
+
+    def _counted(self, counts: dict[str, np.ndarray]) -> None:
+        self._busy, self._counts = False, counts
+        self._draw_histogram()
+        following, self._next = self._next, None
+        self.show_histogram(following)
+
+    def _draw_histogram(self) -> None:
+        if self._colours is None:
+            return
+        a, b, noisy = self._colours.curves
+        shades = {"noisy": noisy, "clean": b, "a": a}
+        words = {"noisy": "noisy", "clean": "clean", "a": "result"}
+        named = [f"<span style='color: {shades[c]}'>{words[c]}</span>" for c in self._counts]
+        self._title(_HISTOGRAM, ", ".join(named) or "Histogram")
+        for content, line in self._lines.items():
+            line.setData(np.arange(256), self._counts.get(content, np.full(256, np.nan)))
+        if self._counts:  # clipped black and white would hide the rest
+            top = max(float(counts[1:255].max()) for counts in self._counts.values())
+            self.plots[_HISTOGRAM].setYRange(0, max(top, 1e-3), padding=0.03)

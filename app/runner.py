@@ -1,0 +1,186 @@
+"""Runs one after the other, the preview beside them, and the list of what came of them.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from denoiser import jit
+from denoiser.region import Region
+
+from . import session
+from .background import Background, Task
+from .session import Request, Run, Snapshot
+
+_listening = False  # to numba; once a process
+
+
+class Runner(QObject):
+    """What is running, and what has been run on this picture."""
+
+    state_changed = Signal()  # began, ended, or the list changed
+    progressed = Signal(object)  # Snapshot
+    added = Signal(object)  # Run
+    previewed = Signal(object, object)  # Region, its mean in grey levels
+    failed = Signal(str, object, str)  # title, error, traceback
+    compiling = False
+
+    def __init__(self, background: Background, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._background = background
+        self.runs: list[Run] = []
+        self.undone: list[Run] = []
+        self.queue: list[Request] = []
+        self.queued = 0  # requests of this batch
+        self.live: Snapshot | None = None
+        self._task: Task | None = None
+        self._preview: Task | None = None
+        self._numbers = 0
+        global _listening
+        if not _listening:
+            _listening = True
+            jit.on_compile(lambda: setattr(Runner, "compiling", True))
+        self._look = QTimer(self, interval=500, timeout=self._still_starting)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is under way."""
+        return self._task is not None
+
+    @property
+    def batch(self) -> tuple[int, int]:
+        """Which run of how many."""
+        return self.queued - len(self.queue), self.queued
+
+    # ---------------------------------------------------------------------------------------- runs
+
+    def start(self, requests: list[Request]) -> None:
+        """Do these, one after the other."""
+        if self.running or not requests:
+            return
+        self.stop_preview()
+        self.queue, self.queued = list(requests), len(requests)
+        self._next()
+
+    def _next(self) -> None:
+        self.live = None
+        if self.queue:
+            request = self.queue.pop(0)
+            self._task = self._background.start(
+                lambda task: session.execute(request, task),
+                step=self._step,
+                done=lambda _: self._end(),
+                failed=lambda error, trace: self._fail(request, error, trace),
+                heavy=True,
+            )
+            self._look.start()
+        self.state_changed.emit()
+
+    def _still_starting(self) -> None:
+        """Say so, when kernels are being compiled."""
+        if self.running and self.live is None:
+            self.state_changed.emit()
+        else:
+            self._look.stop()
+
+    def _step(self, snapshot: Snapshot) -> None:
+        Runner.compiling = False
+        self.live = snapshot
+        self.progressed.emit(snapshot)
+
+    def _end(self) -> None:
+        self._task = None
+        if self.live is not None:
+            self._add(self.live)
+        self._next()
+
+    def _fail(self, request: Request, error: BaseException, trace: str) -> None:
+        self._task = None
+        if self.live is not None:  # what there was before it failed is worth keeping
+            self._add(self.live)
+        self.failed.emit(f"{request.sampler.title} failed", error, trace)
+        self._next()  # the others of "compare all" may do better
+
+    def cancel(self) -> None:
+        """Over at once, for all that are queued; what has been computed stays."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self.queue.clear()
+        self.live = task.stop() or self.live
+        if self.live is not None:
+            self._add(self.live)
+        self._next()
+
+    def _add(self, snapshot: Snapshot) -> None:
+        self._numbers += 1
+        run = Run(self._numbers, snapshot)
+        self.runs.append(run)
+        self.undone.clear()
+        self.added.emit(run)
+
+        def scored(full: Snapshot) -> None:
+            run.snapshot = full
+            session.save_memory(self.runs)
+            self.state_changed.emit()
+
+        self._background.start(
+            lambda _: session.finish(snapshot),
+            done=scored,
+            failed=lambda error, trace: self.failed.emit("The result could not be measured", error, trace),
+        )
+
+    def undo(self) -> None:
+        """Take the last run back."""
+        if self.runs:
+            self.undone.append(self.runs.pop())
+            self.state_changed.emit()
+
+    def redo(self) -> None:
+        """And forth."""
+        if self.undone:
+            self.runs.append(self.undone.pop())
+            self.state_changed.emit()
+
+    def clear(self) -> None:
+        """Another picture."""
+        self.queue.clear()
+        if self._task is not None:
+            self._task.stop()
+        self._task = self.live = None
+        self.stop_preview()
+        self.runs, self.undone, self._numbers = [], [], 0
+        self.state_changed.emit()
+
+    # ------------------------------------------------------------------------------------- preview
+
+    def preview(self, request: Request, region: Region) -> None:
+        """Show a region as the whole run would give it; the newest wish is the one that counts."""
+        if self.running:
+            return
+        self.stop_preview()
+        self._preview = self._background.start(
+            lambda task: session.preview(request, region),
+            step=lambda made: self.previewed.emit(*made),
+            done=lambda _: self._previewed(),
+            failed=lambda error, trace: (self._previewed(), self.failed.emit("The preview failed", error, trace)),
+            heavy=True,
+        )
+        self.state_changed.emit()
+
+    @property
+    def previewing(self) -> bool:
+        """Whether a preview is being computed."""
+        return self._preview is not None
+
+    def _previewed(self) -> None:
+        self._preview = None
+        self.state_changed.emit()
+
+    def stop_preview(self) -> None:
+        """Nothing of it any more."""
+        if self._preview is not None:
+            self._preview.stop()
+            self._preview = None

@@ -1,0 +1,144 @@
+"""Files out of the window: the same as those of the command line, by the same code.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from qtpy.QtCore import QObject, QSettings, Signal
+from qtpy.QtWidgets import QFileDialog, QWidget
+
+from denoiser import figures, images, outputs
+from denoiser.images.files import label, write_bytes
+
+from . import dialogs
+from .background import Background
+from .display import render
+from .session import Run, table_csv
+
+_NUMBERS = "Numbers (*.png *.tif *.tiff)"
+
+
+class Kind(NamedTuple):
+    """One thing that can be saved."""
+
+    title: str
+    ending: str  # of the suggested name
+    filter: str
+    write: Callable
+
+
+def _result(target: str, run: Run) -> None:
+    images.write(target, run.snapshot.mean, run.snapshot.request.source.picture)
+
+
+def _std(target: str, run: Run) -> None:
+    outputs.write_std(target, run.snapshot.std, run.snapshot.request.source.grey)
+
+
+def _residual(target: str, run: Run) -> None:
+    s = run.snapshot
+    outputs.write_residual(target, s.noisy - s.mean, s.request.source.grey)
+
+
+def _samples(target: str, run: Run) -> None:
+    s = run.snapshot
+    if s.samples is None and s.count:
+        raise ValueError("the particles of this run were let go to save memory; run it again")
+    samples = np.empty((0, *s.mean.shape), np.float32) if s.samples is None else s.samples
+    outputs.write_samples(target, s.mean, s.std, samples)
+
+
+def _figure(target: str, panels: list[tuple[str, np.ndarray]]) -> None:
+    images.write_png(target, figures.side_by_side(panels))
+
+
+def _table(target: str, runs: list[Run]) -> None:
+    write_bytes(target, table_csv(runs).encode())
+
+
+KINDS = {
+    "result": Kind("Save the result", "-denoised", "", _result),
+    "std": Kind("Save the uncertainty, and a readable map beside it", "-uncertainty.png", _NUMBERS, _std),
+    "residual": Kind("Save the residual", "-residual.png", _NUMBERS, _residual),
+    "samples": Kind("Save the particles", "-particles.npz", "numpy archive (*.npz)", _samples),
+    "figure": Kind("Save the views side by side", "-figure.png", "PNG (*.png)", _figure),
+    "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _table),
+}
+
+
+def figure_panels(scene: object, contents: list[str], captions: list[str], particle: int) -> list:
+    """What the views show, with captions."""
+    drawn = [(caption, render(scene, content, particle)) for content, caption in zip(contents, captions, strict=True)]
+    return [(caption, pixels) for caption, pixels in drawn if pixels is not None]
+
+
+class Saver(QObject):
+    """Asks for names, and writes on a thread."""
+
+    saved = Signal(str, object, str)  # kind, what, message
+    failed = Signal(str, object, str)
+
+    def __init__(self, parent: QWidget, background: Background, settings: QSettings) -> None:
+        super().__init__(parent)
+        self._window, self._background, self._settings = parent, background, settings
+        self.writing = 0
+
+    def save(self, kind: str, what: object, source: object, suffix: str) -> None:
+        """Ask where, ask before anything is replaced, write."""
+        title, ending, filter_, write = KINDS[kind]
+        home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
+        name = str(Path(home).with_name(Path(home).stem + ending))
+        name += suffix if not Path(ending).suffix else ""
+        filter_ = filter_ or f"Pictures ({' '.join('*' + s for s in images.SUFFIXES)})"
+        target, _ = QFileDialog.getSaveFileName(
+            self._window, title, name, filter_, options=QFileDialog.DontConfirmOverwrite
+        )
+        if not target:
+            return
+        if not Path(target).suffix:
+            target += Path(name).suffix
+        try:
+            self._check(kind, target, source)
+        except ValueError as error:
+            self.failed.emit("Cannot save", error, "")
+            return
+        targets = [target, *([outputs.map_name(target)] if kind == "std" else [])]
+        there = [Path(t).name for t in targets if os.path.lexists(t)]
+        if there:
+            text = f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} there already. Replace what is there?"
+            if dialogs.ask(self._window, "Replace?", text, "Replace", "Cancel") != "Replace":
+                return
+        lost = images.lost(target, source.picture) if kind == "result" else []
+        note = f" (not kept: {'; '.join(lost)})" if lost else ""
+        self.writing += 1
+        self._background.start(
+            lambda _: write(target, what),
+            done=lambda _: self._done(kind, what, f"Saved {label(Path(target).name)}{note}"),
+            failed=self._fail,
+        )
+
+    @staticmethod
+    def _check(kind: str, target: str, source: object) -> None:
+        if source.path and images.same_file(source.path, target):
+            raise ValueError(f"{label(target)}: is the picture itself; it is never replaced by its result")
+        if kind == "result":
+            images.check_target(target, source.picture)
+        known = {"std": (".png", ".tif", ".tiff"), "samples": (".npz",), "figure": (".png",)}
+        known["residual"] = known["std"]
+        if kind in known and not target.lower().endswith(known[kind]):
+            raise ValueError(f"{label(Path(target).name)}: must end in {' or '.join(known[kind])}")
+
+    def _done(self, kind: str, what: object, message: str) -> None:
+        self.writing -= 1
+        self.saved.emit(kind, what, message)
+
+    def _fail(self, error: BaseException, trace: str) -> None:
+        self.writing -= 1
+        self.failed.emit("Cannot save", error, trace)

@@ -1,0 +1,211 @@
+"""The frame of the window and its manners: layout, menus, theme, settings, drops, help.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+from qtpy.QtCore import QMimeData, QSettings, Qt
+from qtpy.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QProgressBar,
+    QSplitter,
+    QStackedWidget,
+    QWidget,
+)
+
+from . import actions, dialogs, theme
+from .background import Background
+from .controls import Controls
+from .opener import Opener, samples
+from .plots import Plots
+from .table import RunTable
+from .viewer import Viewer
+
+_WELCOME = "Drop a picture here, or press Ctrl+O\n\nFile > Samples has some to try"
+
+
+class Shell(QMainWindow):
+    """Everything that stands still."""
+
+    def __init__(self, settings: QSettings | None) -> None:
+        super().__init__()
+        self.settings = settings if settings is not None else QSettings("mpsvgd", "denoise")
+        self.background = Background(self)
+        self.opener = Opener(self, self.background, self.settings)
+        self.controls = Controls()
+        self.viewer = Viewer(self.background)
+        self.table = RunTable()
+        self.plots = Plots(self.background)
+        self._theme = "system"
+        self.setWindowTitle("Denoise")
+        self.setAcceptDrops(True)
+        self.acts = actions.build(self)
+        self._add_file_menus()
+        self._lay_out()
+
+    def _add_file_menus(self) -> None:
+        self._recent, self._samples = QMenu("&Recent", self), QMenu("Sa&mples", self)
+        file = self.menuBar().actions()[0].menu()
+        for menu in (self._recent, self._samples):
+            file.insertMenu(self.acts["paste"], menu)
+        for path in samples():
+            self._samples.addAction(Path(path).stem.capitalize(), partial(self.open, path))
+        self._recent.aboutToShow.connect(self._fill_recent)
+
+    def _fill_recent(self) -> None:
+        self._recent.clear()
+        for number, path in enumerate(self.opener.recent(), 1):
+            self._recent.addAction(f"&{number % 10}  {Path(path).name}", partial(self.open, path)).setToolTip(path)
+        self._recent.setToolTipsVisible(True)
+
+    def _lay_out(self) -> None:
+        self.pages = QStackedWidget()
+        self.pages.addWidget(QLabel(_WELCOME, objectName="welcome", alignment=Qt.AlignCenter))
+        self.pages.addWidget(self.viewer)
+        self.lower = QSplitter(Qt.Horizontal)
+        self.lower.addWidget(self.table)
+        self.lower.addWidget(self.plots)
+        self.lower.setSizes([452, 524])
+        self.lower.setChildrenCollapsible(False)
+        self.upper = QSplitter(Qt.Vertical)
+        self.upper.addWidget(self.pages)
+        self.upper.addWidget(self.lower)
+        self.upper.setStretchFactor(0, 1)
+        self.upper.setSizes([500, 190])
+        self.upper.setChildrenCollapsible(False)
+        whole = QWidget()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.controls)
+        row.addWidget(self.upper, 1)
+        self.setCentralWidget(whole)
+        self.readout = QLabel()
+        self.message = QLabel(objectName="faint")
+        self.progress = QProgressBar(textVisible=True)
+        self.progress.setFixedSize(230, 18)
+        self.progress.hide()
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().setMinimumHeight(28)  # with the bar or without it
+        self.statusBar().setContentsMargins(8, 0, 12, 0)
+        self.statusBar().addWidget(self.readout)
+        self.statusBar().addPermanentWidget(self.message)
+        self.statusBar().addPermanentWidget(self.progress)
+        self.resize(1280, 800)
+
+    def open(self, path: str) -> None:
+        """A file or a folder."""
+        raise NotImplementedError
+
+    def take(self, data: QMimeData) -> None:
+        """What was dropped or pasted."""
+        raise NotImplementedError
+
+    def choose_file(self) -> None:
+        """Ask for a file."""
+        if path := self.opener.choose():
+            self.open(path)
+
+    def paste(self) -> None:
+        """From the clipboard."""
+        self.take(QApplication.clipboard().mimeData())
+
+    def step_picture(self, by: int) -> None:
+        """The next picture of the folder."""
+        if path := self.opener.neighbour(by):
+            self.open(path)
+
+    # ----------------------------------------------------------------------------------- manners
+
+    def tell(self, text: str) -> None:
+        """A line at the bottom."""
+        self.message.setText(text)
+
+    def report(self, title: str, error: BaseException, trace: str) -> None:
+        """An error, in plain words."""
+        text, ours = dialogs.words(error)
+        dialogs.warn(self, title, text, trace if ours else "")
+        self.tell(title)
+
+    def set_mode(self, experiment: int) -> None:
+        """Experiment or Restore."""
+        self.controls.set_mode(bool(experiment))
+
+    def step_noise(self, by: int) -> None:
+        """A grey level more or less."""
+        self.controls.sigma.setValue(self.controls.sigma.value() + by)
+
+    def step_method(self, by: int) -> None:
+        """The next in the list."""
+        box = self.controls.method
+        box.setCurrentIndex((box.currentIndex() + by) % box.count())
+
+    def set_theme(self, name: str) -> None:
+        """System, light or dark."""
+        self._theme = name if name in theme.THEMES else "system"
+        colours = theme.apply(self._theme)
+        self.acts[f"set_theme:{self._theme}"].setChecked(True)
+        self.viewer.dress(colours)
+        self.plots.dress(colours)
+
+    def full_screen(self) -> None:
+        """On or off."""
+        self.setWindowState(self.windowState() ^ Qt.WindowFullScreen)
+
+    def help(self) -> None:
+        """All keys."""
+        dialogs.help_page(self, dialogs.shortcuts(self.acts.values(), actions.OTHER_KEYS))
+
+    def about(self) -> None:
+        """Whom to cite."""
+        dialogs.about(self)
+
+    def dragEnterEvent(self, event: object) -> None:
+        """Pictures and folders are welcome."""
+        if self.opener.welcome(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: object) -> None:
+        """Open it."""
+        event.acceptProposedAction()
+        self.take(event.mimeData())
+
+    # ---------------------------------------------------------------------------------- settings
+
+    def store(self) -> None:
+        """For the next start."""
+        self.settings.setValue("geometry", self.saveGeometry())
+        self.settings.setValue("upper", self.upper.saveState())
+        self.settings.setValue("lower", self.lower.saveState())
+        contents = [view.content for view in self.viewer.views]
+        state = {"controls": self.controls.state(), "theme": self._theme, "contents": contents}
+        state |= {"views": self.viewer.count, "split": self.viewer.split}
+        self.settings.setValue("state", json.dumps(state))
+
+    def restore(self) -> None:
+        """What the last window had; anything unreadable is left out."""
+        try:
+            state = json.loads(str(self.settings.value("state", "{}")))
+            self.controls.restore(state.get("controls", {}))
+            for view, content in zip(self.viewer.views, state.get("contents", []), strict=False):
+                view.choose(content)
+            views, split = state.get("views", 2), bool(state.get("split"))
+        except (ValueError, TypeError, AttributeError):
+            state, views, split = {}, 2, False
+        self.acts["viewer.set_split:1" if split else f"viewer.set_views:{views}"].trigger()
+        self.set_theme(state.get("theme", "system"))
+        for name, put in (
+            ("geometry", self.restoreGeometry), ("upper", self.upper.restoreState), ("lower", self.lower.restoreState),
+        ):  # fmt: skip
+            value = self.settings.value(name)
+            if value is not None:
+                put(value)

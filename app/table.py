@@ -1,0 +1,117 @@
+"""The table of runs.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableWidget, QTableWidgetItem
+
+from .session import Run
+
+COLUMNS = {
+    "": ("", "A: the run that is shown. B: the one it is compared with (Shift+click)"),
+    "run": ("#", "In the order they were run"),
+    "method": ("Method", "How the picture was denoised"),
+    "M": ("M", "Particles: how many candidate pictures are behind the mean"),
+    "sigma": ("σ", "Noise level, in grey levels of 255"),
+    "PSNR": ("PSNR", "Peak signal-to-noise ratio in decibels: higher is closer to the clean picture"),
+    "SSIM": ("SSIM", "Structural similarity: 1 is the clean picture itself"),
+    "seconds": ("Seconds", "How long it took"),
+}
+_WIDTHS = 24, 42, 100, 38, 46, 56, 60, 66
+_FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
+
+
+class Cell(QTableWidgetItem):
+    """Sorts by its value and not by its text."""
+
+    def __init__(self, text: str, value: Any) -> None:
+        super().__init__(text)
+        self.value = value
+        self.setFlags(Qt.ItemIsSelectable | Qt.ItemIsEnabled)
+        if not isinstance(value, str):
+            self.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
+
+    def __lt__(self, other: QTableWidgetItem) -> bool:
+        if self.value is None or other.value is None:  # what is not known comes first
+            return self.value is None and other.value is not None
+        return bool(self.value < other.value)
+
+
+class RunTable(QTableWidget):
+    """All runs of this picture. Click: result A. Shift+click: result B."""
+
+    chosen = Signal(object, bool)  # Run, as B
+
+    def __init__(self) -> None:
+        super().__init__(0, len(COLUMNS), objectName="runs")
+        self.setHorizontalHeaderLabels([title for title, _ in COLUMNS.values()])
+        for column, (_, tip) in enumerate(COLUMNS.values()):
+            self.horizontalHeaderItem(column).setToolTip(tip)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(24)
+        self.setShowGrid(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.NoEditTriggers)
+        header = self.horizontalHeader()
+        header.setMinimumSectionSize(20)
+        for column, width in enumerate(_WIDTHS):
+            self.setColumnWidth(column, width)
+        header.setSectionResizeMode(2, QHeaderView.Stretch)
+        header.setHighlightSections(False)
+        self.setSortingEnabled(True)
+        self.sortByColumn(1, Qt.AscendingOrder)
+        self.setToolTip("Click a run to see it as result A, Shift+click for result B; click a heading to sort")
+        self.cellClicked.connect(self._click)
+        self.itemSelectionChanged.connect(self._select)
+        self._filling = False
+
+    def show_runs(self, runs: list[Run], a: Run | None, b: Run | None) -> None:
+        """Fill in all rows anew."""
+        self._filling = True
+        self.setSortingEnabled(False)
+        self.setRowCount(len(runs))
+        for row, run in enumerate(runs):
+            values = run.row()
+            values[""] = "A" if run is a else "B" if run is b else ""
+            tip = "\n".join(f"{k}: {v:.4g}" if isinstance(v, float) else f"{k}: {v}" for k, v in values.items() if k)
+            for column, name in enumerate(COLUMNS):
+                value = values[name]
+                text = "–" if value is None else _FORMS.get(name, "{}").format(value)
+                if name == "method" and not values["whole"]:
+                    text += f" (stopped at {values['iterations']})"
+                cell = Cell(text, value)
+                cell.setData(Qt.UserRole, run)
+                cell.setToolTip(tip)
+                self.setItem(row, column, cell)
+        self.setSortingEnabled(True)
+        for row in range(self.rowCount()):
+            if self.run_at(row) is a:
+                self.selectRow(row)
+        self._filling = False
+
+    def run_at(self, row: int) -> Run:
+        """The run of a row, as sorted."""
+        return self.item(row, 0).data(Qt.UserRole)
+
+    def runs(self) -> list[Run]:
+        """All, as sorted."""
+        return [self.run_at(row) for row in range(self.rowCount())]
+
+    def _click(self, row: int, _: int) -> None:
+        self._choose(row, bool(QApplication.keyboardModifiers() & Qt.ShiftModifier))
+
+    def _select(self) -> None:
+        """By the arrow keys."""
+        rows = self.selectionModel().selectedRows()
+        if rows and self.hasFocus() and not QApplication.mouseButtons():
+            self._choose(rows[0].row(), False)
+
+    def _choose(self, row: int, as_b: bool) -> None:
+        if not self._filling:
+            self.chosen.emit(self.run_at(row), as_b)

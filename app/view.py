@@ -1,0 +1,173 @@
+"""One picture on the screen: zoom and pan, a patch on top (the preview), and a second picture up to a movable line.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtCore import QEvent, QRectF, Qt, Signal
+from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from superqt import QElidingLabel, QLabeledSlider
+
+from denoiser.region import Region
+
+from .display import CONTENTS
+from .theme import Colours
+
+
+class View(QWidget):
+    """A picture with a choice of what it shows."""
+
+    chosen = Signal()  # other content, or another particle
+    hovered = Signal(object)  # (row, column), or None
+    flipped = Signal(bool)  # the flip key is down
+
+    def __init__(self, content: str, number: int) -> None:
+        super().__init__()
+        self.picker = QComboBox(objectName=f"content-{number}")
+        for key, (title, tip) in CONTENTS.items():
+            self.picker.addItem(title, key)
+            self.picker.setItemData(self.picker.count() - 1, tip, Qt.ToolTipRole)
+        self.picker.setCurrentIndex(self.picker.findData(content))
+        self.picker.setToolTip("What this view shows")
+        self.second = QComboBox(objectName=f"second-{number}")  # right of the line of a split view
+        self.second.setModel(self.picker.model())
+        self.second.setToolTip("What is shown right of the line")
+        self.second.hide()
+        self.caption = QElidingLabel(objectName="caption")
+        self.slider = QLabeledSlider(Qt.Horizontal, objectName=f"particle-{number}")
+        self.slider.setToolTip("Which of the candidate pictures is shown  (, and .)")
+        self.slider.setVisible(content == "particle")
+
+        self.box = pg.ViewBox(lockAspect=True, invertY=True, enableMenu=False)
+        self.canvas = pg.GraphicsView()
+        self.canvas.setCentralItem(self.box)
+        self.canvas.setAcceptDrops(False)  # the window takes what is dropped
+        self.canvas.viewport().setAcceptDrops(False)
+        self.canvas.setFocusPolicy(Qt.StrongFocus)
+        self.canvas.installEventFilter(self)
+        self.image, self.over, self.patch = (pg.ImageItem(axisOrder="row-major") for _ in range(3))
+        for layer, item in enumerate((self.image, self.over, self.patch)):
+            item.setZValue(layer)
+            self.box.addItem(item)
+        self.line = pg.InfiniteLine(0, angle=90, movable=True)
+        self.line.setZValue(5)
+        self.line.sigPositionChanged.connect(self._cut)
+        self.line.hide()
+        self.box.addItem(self.line)
+        self.frame = pg.QtWidgets.QGraphicsRectItem()
+        self.frame.setZValue(4)
+        self.box.addItem(self.frame, ignoreBounds=True)
+        self.frame.hide()
+        self.empty = QLabel(self.canvas, objectName="faint", alignment=Qt.AlignCenter)
+        self._second: np.ndarray | None = None
+
+        head = QHBoxLayout()
+        head.setContentsMargins(0, 0, 0, 0)
+        head.addWidget(self.picker)
+        head.addWidget(self.slider, 1)
+        head.addWidget(self.caption, 1)
+        head.addWidget(self.second)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(head)
+        layout.addWidget(self.canvas, 1)
+
+        self.picker.currentIndexChanged.connect(self._choose)
+        self.slider.valueChanged.connect(lambda _: self.chosen.emit())
+        self.canvas.scene().sigMouseMoved.connect(self._hover)
+
+    @property
+    def content(self) -> str:
+        """What is chosen."""
+        return str(self.picker.currentData())
+
+    def choose(self, content: str) -> None:
+        """Show something else."""
+        self.picker.setCurrentIndex(self.picker.findData(content))
+
+    def set_particles(self, count: int) -> None:
+        """How far the slider goes."""
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, max(count - 1, 0))
+        self.slider.blockSignals(False)
+        self.slider.setEnabled(count > 1)
+
+    def show_image(self, pixels: np.ndarray | None, words: str = "") -> None:
+        """Bytes, or words where there are none."""
+        if pixels is None:
+            self.image.clear()
+        else:
+            self.image.setImage(pixels, levels=(0, 255), autoLevels=False)
+        self.empty.setText(words if pixels is None else "")
+        self.empty.resize(self.canvas.size())
+
+    def show_second(self, pixels: np.ndarray | None) -> None:
+        """The other picture of a split view, right of the line; None ends the split."""
+        self._second = pixels
+        self.line.setVisible(pixels is not None)
+        if pixels is not None:
+            width = pixels.shape[1]
+            self.line.setBounds((0, width))
+            if not 0 < self.line.value() < width:
+                self.line.setValue(width / 2)
+        self._cut()
+
+    def move_line(self, share: float) -> None:
+        """The line by a share of the width."""
+        if self._second is not None:
+            self.line.setValue(self.line.value() + share * self._second.shape[1])
+
+    def _cut(self) -> None:
+        if self._second is None:
+            self.over.clear()
+            return
+        begin = min(round(self.line.value()), self._second.shape[1] - 1)
+        part = np.ascontiguousarray(self._second[:, begin:])
+        self.over.setImage(part, levels=(0, 255), autoLevels=False)
+        self.over.setRect(QRectF(begin, 0, part.shape[1], part.shape[0]))
+
+    def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
+        """The preview of a region; None takes it away."""
+        self.frame.setVisible(place is not None)
+        self.empty.setVisible(place is None)
+        if place is None or pixels is None:
+            self.patch.clear()
+            return
+        rect = QRectF(place.left, place.top, place.right - place.left, place.bottom - place.top)
+        self.patch.setImage(pixels, levels=(0, 255), autoLevels=False)
+        self.patch.setRect(rect)
+        self.frame.setRect(rect)
+
+    def dress(self, colours: Colours) -> None:
+        """The colours of the theme."""
+        self.canvas.setBackground(colours.canvas)
+        self.line.setPen(pg.mkPen(colours.accent, width=2))
+        self.line.setHoverPen(pg.mkPen(colours.accent, width=4))
+        self.frame.setPen(pg.mkPen(colours.accent, width=1))
+
+    def _choose(self) -> None:
+        self.slider.setVisible(self.content == "particle")
+        self.chosen.emit()
+
+    def _hover(self, position: object) -> None:
+        at = self.box.mapSceneToView(position)
+        row, column = int(np.floor(at.y())), int(np.floor(at.x()))
+        shape = (0, 0) if self.image.image is None else self.image.image.shape
+        inside = 0 <= row < shape[0] and 0 <= column < shape[1]
+        self.hovered.emit((row, column) if inside else None)
+
+    def eventFilter(self, watched: object, event: QEvent) -> bool:
+        """The flip key, and leaving the picture."""
+        if event.type() in (QEvent.KeyPress, QEvent.KeyRelease) and event.key() == Qt.Key_Space:
+            if not event.isAutoRepeat():
+                self.flipped.emit(event.type() == QEvent.KeyPress)
+            return True
+        if event.type() == QEvent.Leave:
+            self.hovered.emit(None)
+        elif event.type() == QEvent.Resize:
+            self.empty.resize(event.size())
+        return bool(super().eventFilter(watched, event))

@@ -1,0 +1,254 @@
+"""One to three linked views, or two in one with a line between them; drawn off the window's thread.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtCore import QTimer, Signal
+from qtpy.QtWidgets import QHBoxLayout, QWidget
+
+from denoiser.region import Region
+
+from .background import Background
+from .display import CONTENTS, Scene, caption, grey_bytes, render, why_empty
+from .theme import Colours
+from .view import View
+
+_SIDE = 48  # pixels of a fresh region; with its halo a run takes a second or two
+_FLIP = {"a": "noisy", "particle": "noisy", "uncertainty": "a", "residual": "a", "b": "a", "noisy": "a", "clean": "a"}
+
+Image = np.ndarray | None
+
+
+class Drawn(NamedTuple):
+    """A content, ready for the screen."""
+
+    content: str
+    pixels: Image
+    words: str
+
+
+class Viewer(QWidget):
+    """The pictures."""
+
+    hovered = Signal(object)
+    region_moved = Signal(object)  # Region, when it is let go
+    content_changed = Signal()
+
+    def __init__(self, background: Background) -> None:
+        super().__init__()
+        self._background = background
+        self.scene: Scene | None = None
+        self.views = [View(content, n) for n, content in enumerate(("noisy", "a", "uncertainty"), 1)]
+        self.count, self.split = 2, False
+        self._flipped = False
+        self._busy = self._stale = self._fit = False
+        self._patch: tuple[Region, np.ndarray] | None = None
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 4)
+        for view in self.views:
+            layout.addWidget(view, 1)
+            view.chosen.connect(self._chosen)
+            view.hovered.connect(self.hovered)
+            view.flipped.connect(self._flip)
+            if view is not self.views[0]:
+                view.box.setXLink(self.views[0].box)
+                view.box.setYLink(self.views[0].box)
+        left, right = self.views[0].second, self.views[1].picker
+        left.setCurrentIndex(right.currentIndex())
+        left.currentIndexChanged.connect(right.setCurrentIndex)
+        right.currentIndexChanged.connect(left.setCurrentIndex)
+        self.roi = pg.RectROI((0, 0), (_SIDE, _SIDE), maxBounds=None, rotatable=False)
+        self.roi.addScaleHandle((0, 0), (1, 1))
+        self.roi.setZValue(6)
+        self.roi.hide()
+        self.views[0].box.addItem(self.roi, ignoreBounds=True)
+        self._settle = QTimer(self, singleShot=True, interval=120, timeout=self._tell_region)
+        self.roi.sigRegionChangeFinished.connect(lambda _: self._settle.start())
+        self._arrange()
+
+    # ------------------------------------------------------------------------------- what is shown
+
+    def set_scene(self, scene: Scene | None, fit: bool = False) -> None:
+        """Show this from now on; `fit` when the picture is another one."""
+        self.scene = scene
+        if fit:
+            self._fit = True
+            self.show_patch(None, None)
+            if scene is not None:
+                self._place_region(scene.source.pixels.shape)
+        self.refresh()
+
+    def set_views(self, count: int) -> None:
+        """How many side by side."""
+        self.count, self.split = count, False
+        self._arrange()
+
+    def set_split(self, split: bool) -> None:
+        """The contents of the first two views in one, with a line between them."""
+        self.split = split
+        self._arrange()
+
+    def _arrange(self) -> None:
+        shown = 1 if self.split else self.count
+        for number, view in enumerate(self.views):
+            view.setVisible(number < shown)
+        if self.split and self.views[0].content == self.views[1].content:
+            self.views[1].choose("a")
+        self.views[0].second.setVisible(self.split)
+        self.refresh()
+
+    def _chosen(self) -> None:
+        self.refresh()
+        self.content_changed.emit()
+
+    def _flip(self, down: bool) -> None:
+        self._flipped = down
+        self.refresh()
+
+    def contents(self) -> list[str]:
+        """What each visible view shows at this moment; a split view has two."""
+        chosen = [view.content for view in self.views[: 2 if self.split else self.count]]
+        if not self._flipped:
+            return chosen
+        if self.split:
+            return chosen[::-1]
+        results = {"a", "b", "particle", "uncertainty", "residual"}
+        return [_FLIP[c] if c in results or len(chosen) == 1 else c for c in chosen]
+
+    def refresh(self) -> None:
+        """Draw everything anew, on a thread; what is asked for meanwhile is drawn afterwards."""
+        if self._busy:
+            self._stale = True
+            return
+        scene, contents = self.scene, self.contents()
+        if scene is None:
+            for view in self.views:
+                view.show_image(None)
+            return
+        self._busy, self._stale = True, False
+        particles = [view.slider.value() for view in self.views]
+        particles = particles if len(contents) <= len(particles) else [*particles, 0]
+
+        def work(_: object) -> list[Drawn]:
+            pairs = zip(contents, particles, strict=False)
+            return [Drawn(content, render(scene, content, at), caption(scene, content)) for content, at in pairs]
+
+        self._background.start(work, done=lambda made: self._drawn(scene, made), failed=self._not_drawn)
+
+    def _not_drawn(self, error: BaseException, _: str) -> None:
+        self._busy = False
+        for view in self.views:
+            view.show_image(None, f"This cannot be shown:\n{error}")
+
+    def _drawn(self, scene: Scene, made: list[Drawn]) -> None:
+        self._busy = False
+        if scene.source is not (self.scene and self.scene.source):  # of a picture that is gone
+            self.refresh()
+            return
+        for view, (content, pixels, words) in zip(self.views, made, strict=False):
+            view.set_particles(scene.a.particles if scene.a is not None else 0)
+            view.show_image(pixels, why_empty(scene, content))
+            view.caption.setText(words)
+        first = self.views[0]
+        first.show_second(made[1].pixels if self.split else None)
+        if self.split:
+            first.caption.setText("  |  ".join(part.words or CONTENTS[part.content][0] for part in made))
+        self._lay_patch()
+        if self._fit:
+            self._fit = False
+            self.fit()
+        if self._stale:
+            self.refresh()
+
+    # ---------------------------------------------------------------------------- zoom and region
+
+    def fit(self) -> None:
+        """The whole picture."""
+        if self.scene is not None:
+            height, width = self.scene.source.pixels.shape[:2]
+            self.views[0].box.setRange(xRange=(0, width), yRange=(0, height), padding=0.01)
+
+    def zoom(self, factor: float) -> None:
+        """Around the middle."""
+        self.views[0].box.scaleBy((1 / factor, 1 / factor))
+
+    def actual_size(self) -> None:
+        """A pixel of the picture is a pixel of the screen."""
+        box = self.views[0].box
+        across, down = box.viewPixelSize()
+        scale = 1 / self.devicePixelRatioF()
+        box.scaleBy((scale / across, scale / down))
+
+    def move_line(self, share: float) -> None:
+        """The line of the split view, by a share of the width."""
+        self.views[0].move_line(share)
+
+    def step_particle(self, by: int) -> None:
+        """The next particle, in every view that shows one."""
+        for view in self.views:
+            view.slider.setValue(view.slider.value() + by)
+
+    def step_content(self, by: int) -> None:
+        """Other content in the last visible view."""
+        view = self.views[1 if self.split else self.count - 1]
+        view.picker.setCurrentIndex((view.picker.currentIndex() + by) % view.picker.count())
+
+    def _place_region(self, shape: tuple[int, ...]) -> None:
+        height, width = shape[:2]
+        size = min(_SIDE, height), min(_SIDE, width)
+        self.roi.blockSignals(True)
+        self.roi.maxBounds = pg.QtCore.QRectF(0, 0, width, height)
+        self.roi.setSize((size[1], size[0]))
+        self.roi.setPos((width - size[1]) // 2, (height - size[0]) // 2)
+        self.roi.blockSignals(False)
+
+    def show_region(self, on: bool) -> None:
+        """The frame to drag."""
+        self.roi.setVisible(on)
+        if on:
+            self._settle.start()
+        else:
+            self.show_patch(None, None)
+
+    @property
+    def region(self) -> Region:
+        """The pixels within the frame."""
+        assert self.scene is not None
+        (x, y), (w, h) = self.roi.pos(), self.roi.size()
+        height, width = self.scene.source.pixels.shape[:2]
+        top, left = int(np.clip(round(y), 0, height - 2)), int(np.clip(round(x), 0, width - 2))
+        return Region(top, left, min(top + max(round(h), 2), height), min(left + max(round(w), 2), width))
+
+    def move_region(self, across: float, down: float) -> None:
+        """By shares of its own size."""
+        (w, h), (x, y) = self.roi.size(), self.roi.pos()
+        self.roi.setPos((x + round(across * w), y + round(down * h)))
+        self._settle.start()
+
+    def _tell_region(self) -> None:
+        if self.roi.isVisible() and self.scene is not None:
+            self.region_moved.emit(self.region)
+
+    def show_patch(self, place: Region | None, mean: Image) -> None:
+        """The preview, over every view that shows result A."""
+        self._patch = None if place is None or mean is None else (place, grey_bytes(mean, 1.0))
+        self._lay_patch()
+
+    def _lay_patch(self) -> None:
+        contents = self.contents()
+        for number, view in enumerate(self.views):
+            shows = "a" in (contents if self.split else contents[number : number + 1])
+            view.show_patch(*(self._patch if self._patch is not None and shows else (None, None)))
+
+    def dress(self, colours: Colours) -> None:
+        """The colours of the theme."""
+        for view in self.views:
+            view.dress(colours)
+        self.roi.setPen(pg.mkPen(colours.accent, width=2))
+        self.roi.hoverPen = pg.mkPen(colours.accent, width=3)

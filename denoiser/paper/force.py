@@ -81,7 +81,7 @@ def _found(rows: list[dict[str, Any]]) -> list[str]:
         mine = [row for row in rows if (row["method"], row["M"]) == (name, count)]
         exponents = [slope([r["D"] for r in mine], [r[f"PAMRF {norm}"] for r in mine]) for norm in ("inf", "2")]
         lines.append(
-            f"{name}, M = {count}: PAMRF grows as D^{exponents[0]:+.2f} (inf-norm), D^{exponents[1]:+.2f} (2)."
+            f"{name}, M = {count}: PAMRF goes as D^{exponents[0]:+.2f} (infinity norm), D^{exponents[1]:+.2f} (2-norm)."
         )
     return lines
 

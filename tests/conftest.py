@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ from denoiser.gsm import GSM
 from denoiser.priors import Prior
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A shell starts background jobs deaf to Ctrl-C, and so would be the commands that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["pairwise", "foe3x3"])

@@ -22,7 +22,7 @@ $(VENV)/.qt: .ci/qt-libraries $(VENV)/.all
 	@touch $@
 
 demo: $(VENV)/.core
-	$(BIN)/denoise demo
+	$(BIN)/denoise demo --overwrite
 
 gui: $(VENV)/.qt
 	$(BIN)/denoise gui

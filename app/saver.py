@@ -38,7 +38,14 @@ def _result(target: str, run: Run) -> None:
     images.write(target, run.snapshot.mean, run.snapshot.request.source.picture)
 
 
+def _sure(run: Run) -> None:
+    sampler = run.snapshot.request.sampler
+    if not sampler.uncertain:
+        raise ValueError(f"{sampler.title} gives one picture, and no idea how sure it is")
+
+
 def _std(target: str, run: Run) -> None:
+    _sure(run)
     outputs.write_std(target, run.snapshot.std, run.snapshot.request.source.grey)
 
 
@@ -48,6 +55,7 @@ def _residual(target: str, run: Run) -> None:
 
 
 def _samples(target: str, run: Run) -> None:
+    _sure(run)
     s = run.snapshot
     if s.samples is None and s.count:
         raise ValueError("the particles of this run were let go to save memory; run it again")

@@ -27,8 +27,32 @@ def test_wrong_usage(argv):
 
 
 def test_bad_input_is_one_line(tmp_path, capsys):
-    assert main(["demo", "--sigma", "-3", "--dir", str(tmp_path)]) == 1
-    error = capsys.readouterr().err.strip().splitlines()
-    assert error[-1] == "denoise: sigma must be >= 0, got -3.0"
     (tmp_path / "file").write_text("")
     assert main(["demo", "--dir", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err == f"denoise: {tmp_path / 'file'}: File exists\n"
+
+
+def test_demo_overwrites_nothing_unasked(tmp_path, capsys):
+    (tmp_path / "noisy.png").write_text("mine")
+    call = ["demo", "--dir", str(tmp_path), "--crop", "32", "--method", "tv"]
+    assert main(call) == 1
+    assert "noisy.png exists already; --overwrite replaces it" in capsys.readouterr().err
+    assert (tmp_path / "noisy.png").read_text() == "mine"
+    assert main([*call, "--overwrite"]) == 0
+
+
+def test_wrong_usage_is_one_line(capsys):
+    for call in (["run", "--sigma", "nan", "x.png"], ["run", "--nosuch"], ["demo", "--crop", "1"]):
+        with pytest.raises(SystemExit) as stop:
+            main(call)
+        assert stop.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("denoise: ")
+
+
+def test_no_screen(monkeypatch, capsys):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    assert main(["gui"]) == 1
+    assert capsys.readouterr().err.startswith("denoise: there is no screen")

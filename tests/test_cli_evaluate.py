@@ -262,3 +262,27 @@ def test_reproduce_needs_images(capsys, monkeypatch, tmp_path):
     assert not (tmp_path / "x").exists()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert "pip install 'mpsvgd[plots]'" in failure(capsys, 1, "reproduce", "table1", "--images", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["mine.json", "mine.csv"])
+def test_somebody_elses_file_is_left_alone(folder, capsys, name):
+    """Even without a line break at its end, which could be taken for half a row."""
+    words = '{"my": "settings", "n": [1, 2, 3]}'
+    with open(name, "w") as file:
+        file.write(words)
+    flag = f"--{name[5:]}"
+    assert "nothing was changed" in failure(capsys, 1, "evaluate", "in", "--method", "tv", flag, name, "--resume")
+    with open(name) as file:
+        assert file.read() == words
+
+
+def test_more_bad_input(folder, capsys, tmp_path):
+    call = ["evaluate", "in", "--method", "tv"]
+    assert "is no plain file" in failure(capsys, 1, *call, "--csv", "/dev/null")
+    assert "too many" in failure(capsys, 1, *call, "--seeds", "99999999999")
+    assert "must be <= 1e+06" in failure(capsys, 2, *call, "--sigma", "1e300")
+    for address in ("nonsense", "tls://127.0.0.1:1", "tcp://127.0.0.1:99999999"):
+        assert "must look like tcp://HOST:PORT" in failure(capsys, 1, *call, "--scheduler", address)
+    (tmp_path / "results.md").write_text("my own notes")
+    (tmp_path / "empty.csv").write_text("")
+    assert "holds no rows" in failure(capsys, 1, "reproduce", "table1", "--rows", tmp_path / "empty.csv")

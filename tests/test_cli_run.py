@@ -655,3 +655,25 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _denoise; echo "${COMPREPLY[*]}"
     assert complete("denoise", "a") == []  # then the shell completes names of files
     assert main(["completion", "zsh"]) == 0
     assert "bashcompinit" in capsys.readouterr().out
+
+
+def test_point_estimates_have_no_uncertainty_to_write(folder, capsys):
+    assert "tv gives one picture" in wrong(capsys, "a.png", "--method", "tv", "--std", "s.png")
+    assert main(["a.png", "--method", "tv", "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["uncertainty"] is None
+
+
+def test_more_chains_than_samples(folder):
+    assert main(["a.png", "--method", "gibbs", "--gibbs-samples", "2", "--chains", "5", "--burn-in", "1"]) == 0
+
+
+def test_one_pixel_wide(folder, capsys):
+    Image.fromarray(picture()[:, :1]).save("thin.png")
+    assert denoise("thin.png") == 1
+    assert "at least 2x2 pixels" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    call = f"{sys.executable} -m denoiser models | head -1"
+    done = subprocess.run(["bash", "-c", call], env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.stderr, len(done.stdout.splitlines())) == ("", 1)

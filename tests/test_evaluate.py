@@ -296,6 +296,7 @@ def test_what_is_refused_stays_as_it_is(tmp_path):
         (b"diary\nof a person\n", CSV, {"k1"}, True, "is no CSV file of results"),
         (b"diary", CSV, {"k1"}, True, "is no CSV file of results"),
         (b"\x89PNG\n\x00\xff", JSON, {"k1"}, True, "line 1 is no row"),
+        (b"diary", JSON, {"k1"}, True, "last line is no row"),
     ):
         path.write_bytes(data)
         with pytest.raises(ValueError, match=message):

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import denoiser
 
@@ -45,11 +46,18 @@ commands:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Wrong usage is one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"denoise: {message} (see {self.prog} --help)\n")
+
+
 def make_parser(command: str) -> argparse.ArgumentParser:
     """The parser of one command."""
     module = import_module(f"denoiser.cli.{command}")
     line = COMMANDS[command]
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"denoise {command}",
         description=line[0].upper() + line[1:] + ".",
         epilog=getattr(module, "EXAMPLES", None),
@@ -96,6 +104,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stderr.flush()
             os._exit(130)
         return 130
-    except (ValueError, OSError, FloatingPointError, MemoryError) as error:
+    except BrokenPipeError:  # the reader has seen enough; what is left in the buffer has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        named = error.filename is not None and error.strerror
+        print(f"denoise: {f'{error.filename}: {error.strerror}' if named else error}", file=sys.stderr)
+        return 1
+    except (ValueError, FloatingPointError, MemoryError) as error:
         print(f"denoise: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return 1

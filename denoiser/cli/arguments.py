@@ -8,15 +8,19 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+_MOST = 1e6
+
 
 def positive(text: str) -> float:
-    """A number >= 0."""
+    """A number >= 0, and not beyond all reason."""
     try:
         value = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
     if not math.isfinite(value) or value < 0:
         raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
+    if value > _MOST:
+        raise argparse.ArgumentTypeError(f"must be <= {_MOST:g}, got {text}")
     return value
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from denoiser import figures, images, metrics, noise
+from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.priors import data_folder
 from denoiser.run import Progress, denoise
 from denoiser.samplers import DEFAULT_METHOD, METHODS
@@ -19,10 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     samples = sorted(path.stem for path in data_folder("sample_images").glob("*.png"))
     parser.add_argument("--dir", type=Path, default=Path("demo"), help="folder for the pictures (default: demo)")
     parser.add_argument("--image", choices=samples, default="cat", help="bundled photograph (default: cat)")
-    parser.add_argument("--sigma", type=float, default=20, help="noise to add, in grey levels (default: 20)")
+    parser.add_argument("--overwrite", action="store_true", help="replace pictures that are there already")
+    parser.add_argument("--sigma", type=positive, default=20, help="noise to add, in grey levels (default: 20)")
     parser.add_argument("--method", choices=sorted(METHODS), default=DEFAULT_METHOD, help="default: %(default)s")
-    parser.add_argument("--crop", type=int, metavar="N", help="only the N x N pixels in the middle: a quick look")
-    parser.add_argument("--seed", type=int, default=0, help="default: 0")
+    parser.add_argument("--crop", type=whole(16), metavar="N", help="only the N x N pixels in the middle: a quick look")
+    parser.add_argument("--seed", type=whole(0), default=0, help="default: 0")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
         clean = clean[top : top + arguments.crop, left : left + arguments.crop]
     noisy = noise.add_noise(clean, arguments.sigma, arguments.seed)
     axis = -1 if clean.ndim == 3 else None
+    if not arguments.sigma > 0:
+        wrong("--sigma: there is nothing to show without noise")
     arguments.dir.mkdir(parents=True, exist_ok=True)
+    for name in ("noisy", "denoised", "uncertainty", "side-by-side"):
+        if not arguments.overwrite and os.path.lexists(arguments.dir / f"{name}.png"):
+            raise ValueError(f"{arguments.dir / name}.png exists already; --overwrite replaces it")
     with tqdm(total=METHODS[arguments.method]().total, desc=arguments.method, unit="sweep", file=sys.stderr) as bar:
 
         def show(progress: Progress) -> None:

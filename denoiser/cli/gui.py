@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import sys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,6 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the window; the library itself never imports Qt, so the app is looked up here, late."""
+    screenless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if sys.platform == "linux" and screenless and os.environ.get("QT_QPA_PLATFORM", "xcb") in ("xcb", "wayland"):
+        raise OSError("there is no screen to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set)")
     for package in ("denoiser_app", "app"):  # installed, or a plain checkout
         try:
             return int(importlib.import_module(package).main(arguments.file))

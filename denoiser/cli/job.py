@@ -144,6 +144,8 @@ class Job:
         """The work on one input: asks once for a picture to be denoised, unless there is nothing to denoise."""
         s = self.settings
         piped = entry.path == paths.STANDARD
+        if piped and sys.stdin is None:
+            raise ValueError("is closed")
         source = sys.stdin.buffer if piped else entry.path
         origin = ""
         if self.journalled and not piped:
@@ -171,6 +173,8 @@ class Job:
             reference = clean / grey
         axis = -1 if clean.ndim == 3 else None
         report.measured = s.sigma is None and s.strength > 0
+        if report.measured and min(clean.shape[:2]) < 2:
+            raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
         level = patiently(noise.estimate_sigma, noisy, axis) / grey if report.measured else s.sigma or 0.0
         if not math.isfinite(level):
             raise ValueError("its noise cannot be measured; give --sigma")
@@ -188,7 +192,7 @@ class Job:
             report.seconds = last.seconds
             report.method, report.prior = s.sampler.name, s.prior.name
             report.tiles = last.tiles
-            report.uncertainty = float(std.mean()) / grey
+            report.uncertainty = float(std.mean()) / grey if s.sampler.uncertain else None
         if reference is not None:
             report.psnr_before, report.ssim_before = outputs.compare(reference, noisy / grey, axis)
             report.psnr, report.ssim = outputs.compare(reference, mean / grey, axis)

@@ -120,7 +120,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     """Everything that all inputs share, checked; wrong usage ends here."""
     preset = dict(QUALITIES[arguments.quality])
     method = arguments.method or preset.get("method", DEFAULT_METHOD)
-    prior = arguments.prior or preset.get("prior", "pairwise")
+    prior = preset.get("prior", "pairwise") if arguments.prior is None else arguments.prior
     options = {k: v for k, v in preset.items() if k in METHODS[method].options()}
     for flag, owners in _flags().items():
         value = getattr(arguments, flag)
@@ -134,6 +134,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         sampler, loaded = make_sampler(method, options), load_prior(prior)
     except (ValueError, OSError) as error:
         wrong(str(error))
+    for flag in ("std", "samples"):
+        if getattr(arguments, flag) is not None and not sampler.uncertain:
+            wrong(f"--{flag}: {method} gives one picture, and no idea how sure it is")
     made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir}
     as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
     return Settings(**made, **as_given)
@@ -167,6 +170,8 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
         wrong("--json would mix with the picture on standard output; give -o FILE")
     if to_stdout and sys.stdout.isatty():
         wrong("a picture is not written to a terminal; give -o FILE, or > FILE")
+    if arguments.output == "":
+        wrong("-o needs a name")
     if arguments.dir is not None and os.path.lexists(arguments.dir) and not arguments.dir.is_dir():
         wrong(f"--dir {label(arguments.dir)}: is not a folder")
     suffix = Path(arguments.output or "x.png").suffix.lower()

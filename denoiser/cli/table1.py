@@ -17,6 +17,8 @@ from denoiser.evaluation.rows import CSV, Results
 def run(arguments: argparse.Namespace) -> int:
     """Compute the rows that are missing, and write the page that shows them."""
     plots.check()
+    if arguments.rows is not None and arguments.images != os.environ.get("DENOISER_BSD10"):
+        wrong("--rows and --images do not go together")
     if arguments.rows is not None:
         rows = read_rows(arguments.rows)
     else:

@@ -20,6 +20,8 @@ from denoiser.samplers.peers import Peer
 
 Images = Iterable[str | Path] | Mapping[str, np.ndarray]
 
+_MOST = 1_000_000  # noisy pictures of one evaluation
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -167,6 +169,9 @@ def make_plan(
     counts: Sequence[Any] = [particles] if particles is None or isinstance(particles, int) else list(particles)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
     levels = [float(sigma) for sigma in sigmas]
+    total = len(truths) * len(levels) * len(numbers)
+    if total > _MOST:
+        raise ValueError(f"{total} noisy pictures are too many; {_MOST} is the most")
     if not numbers or any(not isinstance(s, int) or s < 0 for s in numbers):
         raise ValueError(f"seeds must be a number > 0, or whole numbers >= 0, got {seeds!r}")
     for sigma in levels:

@@ -29,6 +29,9 @@ def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
         inside / "speed-quality.png": plots.speed_quality(rows),
         folder / "results.md": _page(rows, lines).encode(),
     }
+    page = folder / "results.md"
+    if page.exists() and not page.read_bytes().startswith(_PAGE.partition("\n")[0].encode()):
+        raise ValueError(f"{page}: is not a page of results of ours, and is left alone; give another --dir")
     for path, data in files.items():
         write_bytes(path, data)
     return list(files)

@@ -102,6 +102,7 @@ class Format:
 
     name: str
     header: bytes
+    begins: bytes  # every line of it, so that half a line can be told from somebody's own words
     line: Callable[[Row], bytes]
     parse: Callable[[str], Row]
 
@@ -111,10 +112,13 @@ def _parse_csv(line: str) -> Row:
     return _row(dict(zip(COLUMNS, values, strict=True)))
 
 
-CSV = Format("CSV", _csv_line(COLUMNS), lambda row: _csv_line(_csv_value(v) for v in asdict(row).values()), _parse_csv)
+CSV = Format(
+    "CSV", _csv_line(COLUMNS), b"", lambda row: _csv_line(_csv_value(v) for v in asdict(row).values()), _parse_csv
+)
 JSON = Format(
     "JSON",
     b"",
+    b'{"image": "',
     lambda row: json.dumps({k: _json_value(v) for k, v in asdict(row).items()}).encode() + b"\n",
     lambda line: _row(json.loads(line)),
 )
@@ -136,6 +140,8 @@ def read_rows(path: str | Path) -> list[Row]:
     rows, whole = _parse(data, CSV if data.startswith(CSV.header) else JSON, label(path))
     if whole < len(data):
         raise ValueError(f"{label(path)}: the last line is half-written; `denoise evaluate --resume` repairs it")
+    if not rows:
+        raise ValueError(f"{label(path)}: holds no rows of results")
     return rows
 
 
@@ -153,6 +159,9 @@ def _parse(data: bytes, form: Format, name: str) -> tuple[list[Row], int]:
             rows.append(form.parse(line.decode()))
         except (ValueError, TypeError, KeyError, csv.Error):
             raise ValueError(f"{name}: line {number} is no row of results; nothing was changed") from None
+    tail = data[whole:]
+    if not tail.startswith(form.begins[: len(tail)]):
+        raise ValueError(f"{name}: its last line is no row of results; nothing was changed")
     return rows, whole
 
 
@@ -163,6 +172,8 @@ class Results:
         """Open it; with `resume` its rows are taken over, if they are among `keys`. Refuses what could be a loss."""
         self.path, self.form, self.rows, self.repaired = path, form, list[Row](), ""
         name = label(path)
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{name}: is no plain file")
         try:
             # not truncated, not even created before the checks of an existing file
             self._file = open(path, "r+b" if path.exists() else "x+b", buffering=0)  # noqa: SIM115

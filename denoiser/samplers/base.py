@@ -39,6 +39,7 @@ class Sampler:
 
     name: ClassVar[str]  # what users type
     title: ClassVar[str]  # what users read
+    uncertain: ClassVar[bool] = True  # whether it says how sure it is: a point estimate does not
 
     @classmethod
     def options(cls) -> dict[str, tuple[type, Field]]:

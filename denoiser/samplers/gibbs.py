@@ -167,4 +167,5 @@ class Gibbs(Sampler):
             for number, chain in enumerate(running):
                 draws.add(chain.x, chain.mean, store=sweep >= self.burn_in)
                 energies[number].append(chain.energy)
-            yield draws.estimate({"energy": float(np.mean([e[-1] for e in energies])), "rhat": rhat(energies)})
+            started = [trace for trace in energies if trace]  # fewer than all if there are more chains than samples
+            yield draws.estimate({"energy": float(np.mean([t[-1] for t in started])), "rhat": rhat(started)})

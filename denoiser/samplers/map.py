@@ -53,6 +53,7 @@ class Map(Sampler):
 
     name: ClassVar[str] = "map"
     title: ClassVar[str] = "MAP"
+    uncertain: ClassVar[bool] = False
 
     iterations: int = option(400, "reweighted solves at most", low=1)
     tolerance: float = option(0.005, "stop when the image moves less than this (RMS, grey levels)", low=0)

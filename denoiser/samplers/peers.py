@@ -20,6 +20,8 @@ from denoiser.samplers.base import Estimate, Sampler, option
 class Peer(Sampler):
     """A denoiser from another library: a single step from the noisy picture to its answer; the prior plays no part."""
 
+    uncertain: ClassVar[bool] = False
+
     @property
     def total(self) -> int:
         return 1
@@ -41,7 +43,7 @@ class TotalVariation(Peer):
     name: ClassVar[str] = "tv"
     title: ClassVar[str] = "Total variation"
 
-    weight: float = option(0.8, "smoothing, as a multiple of the noise level", low=0)
+    weight: float = option(0.8, "smoothing, as a multiple of the noise level", low=0.01)
 
     def answer(self, noisy: np.ndarray, sigma: float) -> np.ndarray:
         from skimage.restoration import denoise_tv_chambolle  # slow to import
@@ -56,14 +58,13 @@ class NonLocalMeans(Peer):
     name: ClassVar[str] = "nlm"
     title: ClassVar[str] = "NL-means"
 
-    weight: float = option(0.8, "smoothing, as a multiple of the noise level", low=0)
+    weight: float = option(0.8, "smoothing, as a multiple of the noise level", low=0.01)
 
     def answer(self, noisy: np.ndarray, sigma: float) -> np.ndarray:
         from skimage.restoration import denoise_nl_means  # slow to import
 
         # patches and search window of scikit-image's own example: better here than its defaults, by 0.5 dB
-        h = max(self.weight * sigma, 1e-6)
-        return denoise_nl_means(noisy, h=h, sigma=sigma, patch_size=5, patch_distance=6)
+        return denoise_nl_means(noisy, h=self.weight * sigma, sigma=sigma, patch_size=5, patch_distance=6)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def calibration(rows: Sequence[Row]) -> bytes:
         axes.set(xlim=(0, 1.2), ylim=(0, 1.4), title=f"sigma {sigma:g}", xlabel="predicted standard deviation / sigma")
         axes.set_ylabel("RMS error / sigma")
         axes.grid(alpha=0.3)
-    panels[0].legend(fontsize=8, loc="upper left")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=9)
     return _png(figure)
 
 

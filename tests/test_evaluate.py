@@ -14,6 +14,7 @@ from denoiser import to_csv as write_csv
 from denoiser import to_json as write_json
 from denoiser.evaluation import averages, load_truths, loop, make_plan, parse_method, work
 from denoiser.evaluation.rows import CSV, JSON, Results, Row
+from denoiser.images import write_png
 
 ROW = Row("a, \"b\".png", 3, "gibbs:chains=1", "pairwise", 50, 10.0, 2, 31.123456789012345, 0.1 + 0.2, 0.5, 0.9, 0.99,
           6.5, 0.1, 101.5, 2, (1, 0, 7), (0.1, 0.0, 1 / 3), "k1")  # fmt: skip
@@ -407,3 +408,11 @@ def test_eta_knows_that_methods_differ():
         clock.finished(case, 1.0 if case.method == "tv" else 9.0)
     clock._first -= clock._since_first  # as if the seconds had passed
     assert clock.eta() == pytest.approx(8 * 1 + 8 * 9, rel=0.01)
+
+
+def test_one_of_a_kind_needs_no_list(tmp_path):
+    for name, pixels in images(1).items():
+        write_png(tmp_path / name, pixels)
+    assert [row.method for row in evaluate(tmp_path, "tv", 10)] == ["tv"]
+    with pytest.raises(ValueError, match="a dict of names and arrays; got ndarray"):
+        evaluate([np.zeros((16, 16))], "tv", 10)

@@ -32,7 +32,7 @@ def steps(source: Iterable[Progress], name: str, quiet: bool) -> Iterator[Progre
 
                 bar = bar or tqdm(total=progress.total, desc=name, unit="step", file=sys.stderr, leave=False)
                 bar.update(progress.step - bar.n)
-            elif not quiet and time.monotonic() - told > _EVERY:
+            elif not quiet and time.monotonic() - told > _EVERY and progress.step < progress.total:
                 told = time.monotonic()
                 share = progress.step / progress.total
                 print(f"{name}: {share:.0%} done, about {duration(progress.eta)} to go", file=sys.stderr, flush=True)

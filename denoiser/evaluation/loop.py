@@ -31,8 +31,8 @@ class Step:
 
 def evaluate(
     images: Images,
-    methods: Sequence[str],
-    sigmas: Sequence[float],
+    methods: str | Sequence[str],
+    sigmas: float | Sequence[float],
     *,
     particles: int | Sequence[int] | None = None,
     seeds: int | Sequence[int] = 1,
@@ -42,7 +42,7 @@ def evaluate(
 ) -> list[Row]:
     """Every method on every image, noise level and seed: rows in that order, the same on any executor.
 
-    images: file names, or a dict of names and arrays in grey levels of 255, without noise.
+    images: a folder, file names, or a dict of names and arrays in grey levels of 255, without noise.
     methods: names from `METHODS`, with options if need be: "gibbs", "gibbs:samples=600,chains=2".
     sigmas: standard deviations of the noise to add, in grey levels. All methods see the same noisy image: image number
         k (from 0) with seed s gets the noise of `numpy.random.default_rng([k, s])`, which is default_rng(k) for s = 0.
@@ -57,7 +57,9 @@ def evaluate(
     ('flat', 'tv', True)
     """
     truths = load_truths(images)
-    cases = make_plan(truths, methods, sigmas, particles, seeds, prior)
+    names = [methods] if isinstance(methods, str) else methods
+    levels = [sigmas] if isinstance(sigmas, int | float) else sigmas
+    cases = make_plan(truths, names, levels, particles, seeds, prior)
     return run_cases(cases, truths, executor=executor, progress=progress)
 
 

@@ -18,7 +18,7 @@ from denoiser.priors import Prior, load_prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
 from denoiser.samplers.peers import Peer
 
-Images = Iterable[str | Path] | Mapping[str, np.ndarray]
+Images = str | Path | Iterable[str | Path] | Mapping[str, np.ndarray]
 
 _MOST = 1_000_000  # noisy pictures of one evaluation
 
@@ -48,10 +48,12 @@ def _grey_levels(path: str | Path) -> np.ndarray:
 
 
 def load_truths(sources: Images) -> list[Truth]:
-    """The images of an evaluation, in the order given: file names, or name -> array in grey levels of 255."""
+    """The images of an evaluation, in the order given: a folder, file names, or name -> array in grey levels of 255."""
+    if isinstance(sources, str | Path):
+        sources = find_images(sources)
     named = isinstance(sources, Mapping)
     pairs: list[tuple[str, Any]] = list(sources.items()) if isinstance(sources, Mapping) else [
-        (Path(path).name, path) for path in sources
+        (_file(path).name, path) for path in sources
     ]  # fmt: skip
     out: list[Truth] = []
     for number, (name, source) in enumerate(pairs):
@@ -67,6 +69,12 @@ def load_truths(sources: Images) -> list[Truth]:
     if twice:
         raise ValueError(f"two images are called {min(twice)}; rows are told apart by names")
     return out
+
+
+def _file(path: Any) -> Path:
+    if not isinstance(path, str | Path):
+        raise ValueError(f"images must be file names, or a dict of names and arrays; got {type(path).__name__}")
+    return Path(path)
 
 
 def find_images(folder: str | Path) -> list[Path]:

@@ -58,7 +58,7 @@ def completed(
                     future.set_exception(error)
                 running[future] = call[0]
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in finished:
+        for future in [f for f in running if f in finished]:  # in the order they were submitted
             yield running.pop(future), future
 
 

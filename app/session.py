@@ -53,18 +53,17 @@ class Source:
     @property
     def grey(self) -> float:
         """One grey level of 255 in the file's units."""
-        return self.picture.white / 255
+        return self.picture.grey
 
     @property
     def axis(self) -> int | None:
         """Where the channels are."""
-        return -1 if self.pixels.ndim == 3 else None
+        return self.picture.channel_axis
 
 
 def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
-    axis = -1 if picture.pixels.ndim == 3 else None
-    level = noise.estimate_sigma(picture.pixels, axis) * 255 / picture.white
+    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) * 255 / picture.white
     level = level if np.isfinite(level) else 0.0
     return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)))
 

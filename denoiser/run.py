@@ -248,15 +248,15 @@ def denoise(
     >>> bool(np.allclose(flat.mean, 0.5, atol=1e-3))
     True
     """
+    sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
     steps = iterate(
         image,
         sigma,
-        method=method,
+        method=sampler,
         prior=prior,
         seed=seed,
         channel_axis=channel_axis,
         data_range=data_range,
-        **options,
     )
     history, last = [], None
     for last in steps:
@@ -264,7 +264,6 @@ def denoise(
         if progress is not None:
             progress(last)
     assert last is not None  # every sampler yields at least once
-    sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
     chains = getattr(sampler, "chains", 0)
     return Result(
         last.mean, last.std, last.samples, last.seconds, sampler.name, float(sigma), history, chains, channel_axis

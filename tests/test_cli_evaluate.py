@@ -285,4 +285,7 @@ def test_more_bad_input(folder, capsys, tmp_path):
         assert "must look like tcp://HOST:PORT" in failure(capsys, 1, *call, "--scheduler", address)
     (tmp_path / "results.md").write_text("my own notes")
     (tmp_path / "empty.csv").write_text("")
-    assert "holds no rows" in failure(capsys, 1, "reproduce", "table1", "--rows", tmp_path / "empty.csv")
+    call = ["reproduce", "table1", "--rows", tmp_path / "empty.csv"]
+    assert "holds no rows" in failure(capsys, 1, *call)
+    assert "left alone" in failure(capsys, 1, *call, "--dir", tmp_path)
+    assert (tmp_path / "results.md").read_text() == "my own notes"

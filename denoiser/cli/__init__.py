@@ -107,10 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has seen enough; what is left in the buffer has nowhere to go
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:
-        named = error.filename is not None and error.strerror
-        print(f"denoise: {f'{error.filename}: {error.strerror}' if named else error}", file=sys.stderr)
-        return 1
-    except (ValueError, FloatingPointError, MemoryError) as error:
-        print(f"denoise: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+    except (ValueError, OSError, FloatingPointError, MemoryError) as error:
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            text = f"{error.filename}: {error.strerror}"
+        print(f"denoise: {' '.join(text.split()) or type(error).__name__}", file=sys.stderr)
         return 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from tqdm import tqdm
 
 from denoiser import figures, images, metrics, noise
 from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.paths import prepare_folder
 from denoiser.priors import data_folder
 from denoiser.run import Progress, denoise
 from denoiser.samplers import DEFAULT_METHOD, METHODS
@@ -38,10 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     axis = -1 if clean.ndim == 3 else None
     if not arguments.sigma > 0:
         wrong("--sigma: there is nothing to show without noise")
-    arguments.dir.mkdir(parents=True, exist_ok=True)
-    for name in ("noisy", "denoised", "uncertainty", "side-by-side"):
-        if not arguments.overwrite and os.path.lexists(arguments.dir / f"{name}.png"):
-            raise ValueError(f"{arguments.dir / name}.png exists already; --overwrite replaces it")
+    names = ("noisy", "denoised", "uncertainty", "side-by-side")
+    prepare_folder(arguments.dir, [arguments.dir / f"{name}.png" for name in names], arguments.overwrite)
     with tqdm(total=METHODS[arguments.method]().total, desc=arguments.method, unit="sweep", file=sys.stderr) as bar:
 
         def show(progress: Progress) -> None:

@@ -13,7 +13,7 @@ from denoiser import executors, jit
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.cluster import connect
 from denoiser.cli.live import Live
-from denoiser.evaluation import Row, Step, find_images, load_truths, make_plan, parse_method, run_cases, summary
+from denoiser.evaluation import Row, Step, load_truths, make_plan, parse_method, run_cases, summary
 from denoiser.evaluation.plan import Case, Truth
 from denoiser.evaluation.rows import CSV, JSON, Results
 from denoiser.priors import available_priors
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             wrong(str(error))
     if arguments.against is not None and arguments.against not in arguments.method:
         wrong(f"--against {arguments.against}: is not among the methods {' '.join(arguments.method)}")
-    truths = load_truths(find_images(arguments.folder))
+    truths = load_truths(arguments.folder)
     cases = make_plan(
         truths, arguments.method, arguments.sigma, arguments.particles, arguments.seeds, arguments.prior
     )  # fmt: skip

@@ -167,11 +167,10 @@ class Job:
 
         clean = picture.pixels
         noisy = clean
-        grey = picture.white / 255  # one grey level of 255 in the picture's own units
+        grey, axis = picture.grey, picture.channel_axis
         if s.add_noise is not None:
             noisy = noise.add_noise(clean, s.add_noise * grey, s.seed)
             reference = clean / grey
-        axis = -1 if clean.ndim == 3 else None
         report.measured = s.sigma is None and s.strength > 0
         if report.measured and min(clean.shape[:2]) < 2:
             raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")

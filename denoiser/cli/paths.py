@@ -110,3 +110,13 @@ def check_output(target: str, inputs: Iterable[str], taken: dict[str, str], over
         raise ValueError(f"{name}: cannot be written: no permission to write in {label(folder)}")
     if len(os.fsencode(os.path.basename(target))) > 255:
         raise ValueError(f"{name}: cannot be written: the name is too long")
+
+
+def prepare_folder(folder: Path, files: Iterable[Path], overwrite: bool) -> None:
+    """Make a folder for results and find out now, not after an hour, whether they can be written there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        if os.path.lexists(file) and not overwrite:
+            raise ValueError(f"{file} exists already; --overwrite replaces it")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder}: cannot be written to")

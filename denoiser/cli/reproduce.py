@@ -13,6 +13,7 @@ from pathlib import Path
 from denoiser.cli import table1
 from denoiser.cli.arguments import whole, wrong
 from denoiser.cli.evaluate import add_workers
+from denoiser.cli.paths import prepare_folder
 from denoiser.cli.progress import duration, patiently
 
 #: The experiments that write a figure: name -> (the module whose `run(setting)` returns a Report, a line for the user).
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("figures need matplotlib: pip install 'mpsvgd[plots]', or use --no-figure")
     if arguments.image is not None and arguments.name not in _WITH_IMAGE:
         raise ValueError(f"{arguments.name} looks at no picture; --image is for {', '.join(_WITH_IMAGE)}")
-    _prepare(arguments.dir, report.paths(arguments.dir, arguments.name, picture), arguments.overwrite)
+    prepare_folder(arguments.dir, report.paths(arguments.dir, arguments.name, picture), arguments.overwrite)
     setting = report.Setting(arguments.quick, arguments.seed, _teller(arguments.name), arguments.image)
     began = time.perf_counter()
     found = patiently(import_module(EXPERIMENTS[arguments.name][0]).run, setting)
@@ -96,16 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
     print("\n".join(f"- {line}" for line in found.found))
     print(f"written: {', '.join(map(str, files))}")
     return 0
-
-
-def _prepare(folder: Path, files: list[Path], overwrite: bool) -> None:
-    """Make the folder and find out now, not after an hour, whether the results can be written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        if os.path.lexists(file) and not overwrite:
-            raise ValueError(f"{file} exists already; --overwrite replaces it")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{folder}: cannot be written to")
 
 
 def _command(arguments: argparse.Namespace) -> str:

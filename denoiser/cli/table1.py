@@ -9,22 +9,23 @@ from contextlib import closing
 from denoiser import executors
 from denoiser.cli.arguments import wrong
 from denoiser.cli.evaluate import compute, make_executor
-from denoiser.evaluation import find_images, load_truths, plots, read_rows, table1
-from denoiser.evaluation.report import write_report
+from denoiser.evaluation import load_truths, plots, read_rows, table1
+from denoiser.evaluation.report import check_page, write_report
 from denoiser.evaluation.rows import CSV, Results
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compute the rows that are missing, and write the page that shows them."""
     plots.check()
-    if arguments.rows is not None and arguments.images != os.environ.get("DENOISER_BSD10"):
-        wrong("--rows and --images do not go together")
+    check_page(arguments.dir)
     if arguments.rows is not None:
+        if arguments.images != arguments.defaults["images"]:
+            wrong("--rows and --images do not go together")
         rows = read_rows(arguments.rows)
     else:
         if arguments.images is None:
             wrong("--images FOLDER: the folder of clean pictures is needed, or --rows FILE")
-        truths = load_truths(find_images(arguments.images))[: 2 if arguments.quick else None]
+        truths = load_truths(arguments.images)[: 2 if arguments.quick else None]
         cases = table1.plan_table(truths, (50,) if arguments.quick else (50, 100))
         os.makedirs(arguments.dir / "results", exist_ok=True)
         with executors.opened(make_executor(arguments)) as executor:

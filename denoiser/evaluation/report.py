@@ -17,6 +17,13 @@ from denoiser.images.files import write_bytes
 COMMAND = "denoise reproduce table1 --images BSD10 --dir docs"
 
 
+def check_page(folder: Path) -> None:
+    """Refuse a folder whose results.md is somebody's own."""
+    page = folder / "results.md"
+    if page.exists() and not page.read_bytes().startswith(_PAGE.partition("\n")[0].encode()):
+        raise ValueError(f"{page}: is not a page of results of ours, and is left alone; give another --dir")
+
+
 def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
     """Write results.md and the folder `results` beside it: table1.md, table1.csv and two plots."""
     inside = folder / "results"
@@ -29,9 +36,6 @@ def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
         inside / "speed-quality.png": plots.speed_quality(rows),
         folder / "results.md": _page(rows, lines).encode(),
     }
-    page = folder / "results.md"
-    if page.exists() and not page.read_bytes().startswith(_PAGE.partition("\n")[0].encode()):
-        raise ValueError(f"{page}: is not a page of results of ours, and is left alone; give another --dir")
     for path, data in files.items():
         write_bytes(path, data)
     return list(files)

@@ -36,7 +36,7 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     seconds = time.perf_counter() - began
     memory = _peak() if forgotten else math.nan
     mean, std = result.mean, result.std
-    certain = case.particles is None
+    certain = not case.sampler.uncertain
     levels = [math.nan if certain else metrics.coverage(truth, mean, std, p, count=case.particles) for p in LEVELS]
     counts, errors = (np.zeros(0, int), np.zeros(0))
     if not certain:

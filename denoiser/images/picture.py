@@ -39,6 +39,16 @@ class Picture:
     notes: tuple[str, ...] = ()  # what a copy will not keep, a sentence each, for the user
 
     @property
+    def grey(self) -> float:
+        """One grey level of 255 in the picture's own units."""
+        return self.white / 255
+
+    @property
+    def channel_axis(self) -> int | None:
+        """Where the channels are; None for a grey picture."""
+        return -1 if self.pixels.ndim == 3 else None
+
+    @property
     def suffix(self) -> str:
         """The usual end of the name of such a file."""
         if self.format == "PNM":

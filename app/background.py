@@ -2,7 +2,7 @@
 
 Threads never touch Qt. A thread leaves what it has in its task's mailbox, and a timer of the window looks there. So
 nothing can be destroyed under a thread's feet, and to stop a task is to look no more: for the window it is over at
-once, whatever its thread is in the middle of. The thread itself ends at its next step or kernel (`jit.stop_when`).
+once, whatever its thread is in the middle of. The thread itself ends at its next step or kernel (`threads.stop_when`).
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 from qtpy.QtCore import QObject, QTimer
 
-from denoiser import jit
+from denoiser import threads
 
 POLL_MS = 15
 _NICE = 5  # on Linux, the threads of heavy tasks give way to the window's
@@ -73,7 +73,7 @@ class Task:
         self.gone.set()
 
     def _work(self) -> None:
-        jit.stop_when(lambda: self.stopped)
+        threads.stop_when(lambda: self.stopped)
         if self.stopped:
             return
         try:
@@ -84,7 +84,7 @@ class Task:
                         break
                     self._mail[:] = [value]
                 self._result = None
-        except jit.Cancelled:
+        except threads.Cancelled:
             pass
         except BaseException as error:  # the window must live, and say what happened
             self.error = error, traceback.format_exc()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from denoiser import figures
+from denoiser import panels
 
 from .session import Snapshot, Source
 
@@ -58,7 +58,7 @@ def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
         return grey_bytes(a.noisy - a.mean, grey * a.request.sigma / 32, 128)
     if content == "uncertainty":
         std = np.asarray(a.std if a.std.ndim == 2 else np.sqrt((a.std**2).mean(axis=-1)), np.float32)
-        return figures.heat(std, float(np.percentile(std, 99.5)))
+        return panels.heat(std, float(np.percentile(std, 99.5)))
     return grey_bytes(a.particle(min(particle, a.particles - 1)), grey) if a.particles else None
 
 

@@ -14,7 +14,7 @@ from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QFileDialog, QWidget
 
 from denoiser import images
-from denoiser.priors import data_folder
+from denoiser.data import data_folder
 
 from . import session
 from .background import Background, Task

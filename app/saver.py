@@ -14,8 +14,8 @@ import numpy as np
 from qtpy.QtCore import QObject, QSettings, Signal
 from qtpy.QtWidgets import QFileDialog, QWidget
 
-from denoiser import figures, images, outputs
-from denoiser.images.files import label, write_bytes
+from denoiser import images, outputs, panels
+from denoiser.files import label, write_bytes
 
 from . import dialogs
 from .background import Background
@@ -63,8 +63,8 @@ def _samples(target: str, run: Run) -> None:
     outputs.write_samples(target, s.mean, s.std, samples)
 
 
-def _figure(target: str, panels: list[tuple[str, np.ndarray]]) -> None:
-    images.write_png(target, figures.side_by_side(panels))
+def _figure(target: str, pictures: list[tuple[str, np.ndarray]]) -> None:
+    images.write_png(target, panels.side_by_side(pictures))
 
 
 def _table(target: str, runs: list[Run]) -> None:

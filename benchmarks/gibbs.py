@@ -13,11 +13,11 @@ import numpy as np
 from skimage.transform import resize
 
 from denoiser import add_noise, load_prior, set_threads
+from denoiser.data import data_folder
 from denoiser.images import read
-from denoiser.jit import parallel
 from denoiser.posterior import Posterior
-from denoiser.priors import data_folder
 from denoiser.samplers.gibbs import Chain
+from denoiser.threads import parallel
 
 SIGMA, SWEEPS, CHAINS, ROUNDS = 10, 6, 2, 8
 

@@ -18,13 +18,15 @@ import numpy as np
 from skimage.transform import resize
 
 from denoiser import METHODS, Prior, add_noise, denoise, load_prior, psnr, ssim
+from denoiser.exp2 import rough_exp2
 from denoiser.gsm import GSM
 from denoiser.images import read
-from denoiser.jit import get_threads, kernel, rough_exp2
+from denoiser.jit import kernel
 from denoiser.posterior import Posterior
 from denoiser.samplers import local_forces
 from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.particles import start
+from denoiser.threads import get_threads
 
 SIGMAS = (10, 20)
 FAILED: list[str] = []

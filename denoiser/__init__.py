@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from denoiser.evaluation import Row, evaluate, read_rows, summary, to_csv, to_json
-    from denoiser.jit import get_threads, set_threads
     from denoiser.metrics import coverage, psnr, ssim
     from denoiser.noise import add_noise, estimate_sigma
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
     from denoiser.run import Progress, Result, denoise, iterate
     from denoiser.samplers import METHODS
+    from denoiser.threads import get_threads, set_threads
     from denoiser.tiles import iterate_tiles
 
 __version__ = "0.1.0"
@@ -49,7 +49,7 @@ __all__ = [
 # Where each name lives. They are imported when first asked for: numba takes longer to load than `--help` may.
 _HOMES = {
     "evaluation": ("Row", "evaluate", "read_rows", "summary", "to_csv", "to_json"),
-    "jit": ("get_threads", "set_threads"),
+    "threads": ("get_threads", "set_threads"),
     "metrics": ("coverage", "psnr", "ssim"),
     "noise": ("add_noise", "estimate_sigma"),
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from typing import Any, TypeVar
 
 import denoiser
-from denoiser import jit
+from denoiser import threads
 
 PATIENCE = 10.0  # seconds until a scheduler or its first worker must have answered
 _T = TypeVar("_T")
@@ -86,17 +86,17 @@ def _share(executor: Executor) -> int | None:
     if isinstance(executor, ThreadPoolExecutor) and workers == 1:
         return None
     if isinstance(executor, ProcessPoolExecutor):
-        return max(jit.get_threads() // workers, 1)
+        return max(threads.get_threads() // workers, 1)
     return 1
 
 
-def _with_threads(threads: int | None, parent: int, task: Callable[..., _T], *arguments: Any) -> _T:
+def _with_threads(count: int | None, parent: int, task: Callable[..., _T], *arguments: Any) -> _T:
     """Run a task where it landed, on so many threads."""
-    if threads == 1:
-        with jit.one_thread():
+    if count == 1:
+        with threads.one_thread():
             return task(*arguments)
-    if threads is not None and os.getpid() != parent and jit.get_threads() != threads:
-        jit.set_threads(threads)
+    if count is not None and os.getpid() != parent and threads.get_threads() != count:
+        threads.set_threads(count)
     return task(*arguments)
 
 
@@ -109,13 +109,15 @@ def local_processes(workers: int) -> Executor:
 
     # not forked: a fork of a process with threads may deadlock
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, _begin_process, (os.getpid(), max(jit.get_threads() // workers, 1)))
+    return ProcessPoolExecutor(
+        workers, context, _begin_process, (os.getpid(), max(threads.get_threads() // workers, 1))
+    )
 
 
-def _begin_process(parent: int, threads: int) -> None:
+def _begin_process(parent: int, count: int) -> None:
     """A worker process leaves Ctrl-C to its parent, and ends when the parent is gone, even by a kill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # for the peers' own libraries
+    os.environ.setdefault("OMP_NUM_THREADS", str(count))  # for the peers' own libraries
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -235,7 +237,7 @@ def _within(seconds: float, make: Callable[[], _T]) -> _T:
 
 def _describe() -> tuple[str, int]:
     """What a worker says about itself."""
-    return denoiser.__version__, int(jit.config.NUMBA_NUM_THREADS)
+    return denoiser.__version__, threads.default_threads()
 
 
 def _in_words(error: BaseException) -> BaseException:

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from denoiser.jit import bits_from_float, kernel
+from denoiser.exp2 import bits_from_float
+from denoiser.jit import kernel
 
 # The score table has 2^TABLE_BITS nodes in every octave of u = r^2 + TABLE_START, up to |r| = 1024:
 # node positions are then plain float32 bit patterns, and they are densest where the sharpest component

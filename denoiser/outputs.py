@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser import figures, images, metrics
-from denoiser.images.files import write_bytes
+from denoiser import images, metrics, panels
+from denoiser.files import write_bytes
 
 _MAP_PIXELS = 2_000_000  # a readable map needs no more
 
@@ -23,7 +23,7 @@ def map_name(std: str) -> str:
 def write_std(target: str, std: np.ndarray, grey: float) -> None:
     """The uncertainty as numbers, and a readable map beside it. `grey`: a grey level of 255 in the units of `std`."""
     _write_numbers(target, std, 257 / grey, 0)
-    images.write_png(map_name(target), figures.heat_map(_shrunk(std) / grey))
+    images.write_png(map_name(target), panels.heat_map(_shrunk(std) / grey))
 
 
 def write_residual(target: str, residual: np.ndarray, grey: float) -> None:

@@ -1,6 +1,6 @@
 """Image priors: banks of linear filters, each with a Gaussian-scale-mixture expert on its response.
 
-p(x) is proportional to exp(-epsilon |x|^2 / 2) * prod_cliques prod_i phi_i(J_i . x_clique)  (paper, Eq. 11).
+p(x) is proportional to exp(-epsilon |x|^2 / 2) * prod_cliques prod_i phi_i(J_i . x_clique)  (paper, Eq. 12).
 The pairwise Markov random field is the bank of the two difference filters; the Fields of Experts have
 larger filters. Samplers know no prior by name: they ask for its blanket, factors and colouring.
 """
@@ -17,17 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.data import data_folder
 from denoiser.gsm import GSM
 
 Offset = tuple[int, int]
-
-_PACKAGE = Path(__file__).resolve().parent
-
-
-def data_folder(name: str) -> Path:
-    """`models` or `sample_images`: inside the installed package, else beside it in a checkout."""
-    inside = _PACKAGE / name
-    return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
 @dataclass(frozen=True, eq=False)

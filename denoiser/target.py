@@ -14,9 +14,10 @@ import numpy as np
 from numba import njit
 
 from denoiser.gsm import table_precision
-from denoiser.jit import kernel, parallel
+from denoiser.jit import kernel
 from denoiser.priors import FilterBank
 from denoiser.stencil import Stencil, filter_adjoint, filter_responses
+from denoiser.threads import parallel
 
 # A table of a site potential's slope has uniform nodes on -SITE_END <= y - x <= SITE_END, eight in a tenth: potentials
 # that are smooth on the scale of 1, like those of the paper, come out with a relative error below 1e-4.

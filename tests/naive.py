@@ -37,7 +37,7 @@ def cliques(prior, shape):
 
 
 def energy(prior, x, y, sigma):
-    """-log p(x | y) up to a constant (paper, Eq. 11 and the Gaussian likelihood)."""
+    """-log p(x | y) up to a constant (paper, Eq. 12 and the Gaussian likelihood)."""
     total = 0.5 * prior.epsilon * (x**2).sum() + ((x - y) ** 2).sum() / (2 * sigma**2)
     for _, expert, sites in cliques(prior, x.shape):
         total -= math.log(expert_density(expert, sum(tap * x[r, c] for r, c, tap in sites)))
@@ -108,7 +108,7 @@ def factors_at(prior, shape, site, single_kernel):
 
 
 def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel):
-    """Eq. 9 at one site for particles x (M, height, width); h_of(factor sites) is the factor's bandwidth."""
+    """Eq. 10 at one site for particles x (M, height, width); h_of(factor sites) is the factor's bandwidth."""
     count = len(x)
     factors = factors_at(prior, x.shape[1:], site, single_kernel)
     gradients, repulsions = np.zeros(count), np.zeros(count)

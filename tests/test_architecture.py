@@ -9,7 +9,8 @@ from conftest import ROOT
 FLOORS = [
     ["__main__"],
     ["cli"],
-    ["evaluation", "outputs", "paper", "region"],
+    ["paper"],
+    ["evaluation", "outputs", "region"],
     ["tiles"],
     ["run"],
     ["samplers"],
@@ -18,8 +19,9 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["executors"],
-    ["colour", "draws", "export", "figures", "images", "jit", "metrics", "noise"],
+    ["executors", "exp2"],
+    ["images"],
+    ["camera", "colour", "data", "export", "files", "jit", "metrics", "noise", "panels", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

@@ -17,8 +17,9 @@ from test_evaluate import images, numbers
 from denoiser import evaluate, read_rows
 from denoiser.cli import main
 from denoiser.cli.live import Live
-from denoiser.evaluation import Step, load_truths, table1
+from denoiser.evaluation import Step, load_truths
 from denoiser.evaluation import to_csv as write_csv
+from denoiser.paper import table1
 
 METHODS = ["mp-svgd:iterations=2", "gibbs:samples=4", "tv"]
 ASK = ["--sigma", "10", "--method", *METHODS, "--particles", "4"]
@@ -240,7 +241,7 @@ def test_a_page_from_rows(folder, capsys):
 
 def test_verdicts_and_claims_can_fail():
     from denoiser.evaluation import summary
-    from denoiser.evaluation.report import claims, thirds, verdict
+    from denoiser.paper.results_page import claims, thirds, verdict
 
     rows = evaluate(images(3), ["gibbs"], [10], particles=8)
     counts = (0,) * 9 + (900,) + (0,) * 14  # all predicted 0.475 sigma

@@ -16,7 +16,7 @@ from conftest import ROOT
 from PIL import Image
 from test_evaluate import _busy, images, numbers
 
-from denoiser import evaluate, executors, jit, read_rows
+from denoiser import evaluate, executors, read_rows, threads
 from denoiser.cli import main
 
 distributed = pytest.importorskip("distributed")
@@ -94,7 +94,7 @@ def kill_half_way(machines, worker, count):
             os.kill(worker.pid, signal.SIGKILL)
 
     with executors.Cluster(machines.address) as cluster:
-        assert cluster.capacity() == min(2, jit.get_threads())
+        assert cluster.capacity() == min(2, threads.get_threads())
         rows = evaluate(images(count), METHODS, [10], particles=4, executor=cluster, progress=watch)
         left = cluster._client.nthreads()
     assert worker.wait(timeout=5) == -signal.SIGKILL
@@ -155,7 +155,7 @@ def test_the_command(machines, two, tmp_path, capsys, monkeypatch):
 
 def test_more_threads_than_cores(machines):
     """Two workers that each claim all cores do not get more tasks at a time than there are cores."""
-    cores = int(jit.config.NUMBA_NUM_THREADS)
+    cores = threads.default_threads()
     machines.keep(2, threads=cores)
     with executors.Cluster(machines.address) as cluster:
         assert sum(cluster._client.nthreads().values()) == 2 * cores

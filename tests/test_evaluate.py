@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from denoiser import add_noise, coverage, denoise, evaluate, executors, jit, psnr, read_rows, ssim, summary
+from denoiser import add_noise, coverage, denoise, evaluate, executors, psnr, read_rows, ssim, summary, threads
 from denoiser import to_csv as write_csv
 from denoiser import to_json as write_json
 from denoiser.evaluation import averages, load_truths, loop, make_plan, parse_method, work
@@ -195,14 +195,14 @@ def test_the_same_rows_on_any_executor():
     with executors.opened(executors.local_processes(2)) as processes:
         there = evaluate(*ask, particles=4, seeds=2, executor=processes)
     assert numbers(there) == numbers(here)
-    assert {row.threads for row in there} == {max(jit.get_threads() // 2, 1)}
+    assert {row.threads for row in there} == {max(threads.get_threads() // 2, 1)}
 
 
 def _busy(_):
     """Which threads a run uses."""
     names = set()
-    jit.parallel(lambda _: names.add(threading.get_ident()), range(50))
-    return os.getpid(), threading.get_ident(), names, jit.get_threads()
+    threads.parallel(lambda _: names.add(threading.get_ident()), range(50))
+    return os.getpid(), threading.get_ident(), names, threads.get_threads()
 
 
 def test_threads_are_not_oversubscribed():
@@ -211,13 +211,13 @@ def test_threads_are_not_oversubscribed():
             _, own, used, count = future.result()
             assert used == {own}
             assert count == 1
-    before = jit.get_threads()
+    before = threads.get_threads()
     with executors.opened(executors.local_processes(2)) as pool:
         for _, future in executors.completed(pool, _busy, [(n, (n,)) for n in range(8)]):
             process, _, used, count = future.result()
             assert process != os.getpid()
             assert len(used) <= count == max(before // 2, 1)
-    assert jit.get_threads() == before
+    assert threads.get_threads() == before
 
 
 def test_tasks_are_submitted_late():

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import denoiser.files
 from denoiser import images
 
 HERE = os.path.dirname(__file__)
@@ -79,6 +80,7 @@ sys.path.insert(0, sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 import numpy as np
 from test_images_safety import mutated
+import denoiser.files
 from denoiser import images
 seen = collections.Counter()
 for seed in range(int(sys.argv[2]), int(sys.argv[3])):
@@ -167,7 +169,7 @@ def killed_while_saving(folder, times):
     for number in range(times):
         target = folder / f"{number % 3}.png"
         child = subprocess.Popen(
-            [sys.executable, "-c", SAVE, images.files.__file__, target, *files], stdout=subprocess.PIPE
+            [sys.executable, "-c", SAVE, denoiser.files.__file__, target, *files], stdout=subprocess.PIPE
         )
         child.stdout.readline()
         time.sleep(rng.uniform(0, 0.05))
@@ -192,6 +194,7 @@ def test_kill_9_at_50_moments(tmp_path):
 
 FULL = """
 import resource, signal, sys
+import denoiser.files
 from denoiser import images
 import numpy as np
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -327,7 +330,7 @@ def test_read_only():
             file.write(b"the old file")
         os.chmod(f"{folder}/open/old.png", 0o444)
         os.chmod(folder, 0o755)
-        command = [sys.executable, "-c", READ_ONLY, images.files.__file__, folder]
+        command = [sys.executable, "-c", READ_ONLY, denoiser.files.__file__, folder]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.stdout.splitlines() == [
             "/shut/new.png: cannot be written: Permission denied",

@@ -7,7 +7,7 @@ import pytest
 from denoiser.paper.ep import GRID, Sites, ep, laplace_message, neighbours
 from denoiser.paper.epbp import epbp
 from denoiser.paper.grid import ROUNDING, GridMRF, draw_y, log_node, node_slope
-from denoiser.paper.marginal import Marginals, infer, of_particles
+from denoiser.paper.methods import Marginals, infer, of_particles
 from denoiser.paper.truth import _count, ground_truth
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.particles import schedule, start
@@ -67,7 +67,7 @@ def test_observations_follow_the_mixture():
 
 @pytest.mark.parametrize("single_kernel", [False, True])
 def test_forces_are_those_of_the_images(grid, single_kernel):
-    """Eq. 9 with the grid's scores: the kernels of the images, with a table for the nodes."""
+    """Eq. 10 with the grid's scores: the kernels of the images, with a table for the nodes."""
     x = _particles(grid)
     forces = LocalForces(grid, single_kernel=single_kernel, kernel="rbf", bandwidth=1.0)
     h = forces.refresh_bandwidths(x.reshape(len(x), -1))

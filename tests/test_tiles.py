@@ -3,7 +3,7 @@ import pytest
 
 import denoiser
 from denoiser import add_noise, denoise, images, iterate, load_prior, psnr, tiles
-from denoiser.priors import data_folder
+from denoiser.data import data_folder
 from denoiser.run import QUALITIES
 from denoiser.samplers import make_sampler
 

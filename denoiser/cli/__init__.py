@@ -22,6 +22,7 @@ COMMANDS = {
     "models": "list the priors that come with the program",
     "completion": "print a script that teaches your shell to complete these commands",
 }
+_MODULES = {"run": "denoise"}  # a command whose file has another name: denoiser/run.py is the run itself
 _HELP = """\
 usage: denoise [run] FILE... [options]     remove the noise from image files
        denoise COMMAND [options]           something else
@@ -55,7 +56,7 @@ class _Parser(argparse.ArgumentParser):
 
 def make_parser(command: str) -> argparse.ArgumentParser:
     """The parser of one command."""
-    module = import_module(f"denoiser.cli.{command}")
+    module = import_module(f"denoiser.cli.{_MODULES.get(command, command)}")
     line = COMMANDS[command]
     parser = _Parser(
         prog=f"denoise {command}",

@@ -15,7 +15,7 @@ from denoiser import executors, tiles
 from denoiser.cli import paths
 from denoiser.cli.compute import Request, answer, brief_answer
 from denoiser.cli.job import Job, Report, Work
-from denoiser.images.files import label
+from denoiser.files import label
 
 
 def run_all(job: Job, entries: list[paths.Input], executor: Executor | None) -> Iterator[Report]:

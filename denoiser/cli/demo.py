@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from denoiser import figures, images, metrics, noise
+from denoiser import images, metrics, noise, panels
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.paths import prepare_folder
-from denoiser.priors import data_folder
+from denoiser.data import data_folder
 from denoiser.run import Progress, denoise
 from denoiser.samplers import DEFAULT_METHOD, METHODS
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = denoise(
             noisy, arguments.sigma, method=arguments.method, seed=arguments.seed, channel_axis=axis, progress=show
         )
-    uncertainty = figures.heat_map(result.std)
+    uncertainty = panels.heat_map(result.std)
     pictures = [("noisy", noisy), ("denoised", result.mean), ("uncertainty", uncertainty)]
     for name, picture in pictures:
         images.write_png(arguments.dir / f"{name}.png", picture)
@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         rows.append(f"{name:10} {decibels:8.2f} {similarity:8.3f} {seconds:8.1f}")
         captions.append(f"{name}: {decibels:.2f} dB, SSIM {similarity:.3f}")
     captions.append("uncertainty (posterior standard deviation)")
-    panels = [(caption, picture) for caption, (_, picture) in zip(captions, pictures, strict=True)]
-    images.write_png(arguments.dir / "side-by-side.png", figures.side_by_side(panels))
+    columns = [(caption, picture) for caption, (_, picture) in zip(captions, pictures, strict=True)]
+    images.write_png(arguments.dir / "side-by-side.png", panels.side_by_side(columns))
     print(f"{arguments.image}.png, noise level {arguments.sigma:g}, method {arguments.method}")
     print(f"{'':10} {'PSNR dB':>8} {'SSIM':>8} {'seconds':>8}")
     print("\n".join(rows))

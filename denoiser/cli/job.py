@@ -18,7 +18,7 @@ from denoiser import images, noise, outputs
 from denoiser.cli import journal, paths
 from denoiser.cli.compute import Answer, Request, answer
 from denoiser.cli.progress import duration, patiently, steps
-from denoiser.images.files import label, read_bytes, write_bytes
+from denoiser.files import label, read_bytes, write_bytes
 from denoiser.priors import Prior
 from denoiser.samplers import Sampler
 

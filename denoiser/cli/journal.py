@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from denoiser.images import files
+from denoiser import files
 
 NAME = ".denoise-journal"
 

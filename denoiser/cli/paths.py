@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from denoiser import images
-from denoiser.images.files import label
+from denoiser.files import label
 
 STANDARD = "-"  # standard input, or standard output
 _MARK = "-denoised"

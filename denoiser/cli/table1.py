@@ -9,9 +9,11 @@ from contextlib import closing
 from denoiser import executors
 from denoiser.cli.arguments import wrong
 from denoiser.cli.evaluate import compute, make_executor
-from denoiser.evaluation import load_truths, plots, read_rows, table1
-from denoiser.evaluation.report import check_page, write_report
+from denoiser.evaluation import load_truths, read_rows
 from denoiser.evaluation.rows import CSV, Results
+from denoiser.paper import results_plots as plots
+from denoiser.paper import table1
+from denoiser.paper.results_page import check_page, write_report
 
 
 def run(arguments: argparse.Namespace) -> int:

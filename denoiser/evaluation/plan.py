@@ -13,7 +13,7 @@ import numpy as np
 
 import denoiser
 from denoiser import images
-from denoiser.images.files import label
+from denoiser.files import label
 from denoiser.priors import Prior, load_prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
 from denoiser.samplers.peers import Peer

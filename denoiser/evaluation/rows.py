@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from denoiser.images.files import label, write_bytes
+from denoiser.files import label, write_bytes
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import jit, metrics
+from denoiser import metrics, threads
 from denoiser.evaluation.plan import Case
 from denoiser.evaluation.rows import Row
 from denoiser.noise import add_noise
@@ -58,7 +58,7 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
         std=math.nan if certain else float(np.sqrt(np.mean(std**2))),
         seconds=seconds,
         memory=memory,
-        threads=jit.get_threads(),
+        threads=threads.get_threads(),
         bin_counts=tuple(counts.tolist()),
         bin_errors=tuple(errors.tolist()),
         key=case.key,

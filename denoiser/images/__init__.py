@@ -4,9 +4,8 @@
 of file again with `write`. Formats: PNG, JPEG, TIFF, WebP, BMP and PBM/PGM/PPM, told by their first bytes.
 
     picture.py  what a file held              png.py     PNG of any depth
-    files.py    open safely, replace whole    tiff.py    TIFF of any depth
-    exif.py     EXIF and TIFF directories     pnm.py     PBM, PGM, PPM
-                                              pillow.py  JPEG, WebP, BMP
+    exif.py     EXIF and TIFF directories     tiff.py    TIFF of any depth
+    pillow.py   JPEG, WebP, BMP               pnm.py     PBM, PGM, PPM
 
 A bad file is a ValueError or OSError of one line that names it.
 """
@@ -19,8 +18,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from denoiser.images import files, pillow, png, pnm, tiff
-from denoiser.images.files import same_file
+from denoiser import files
+from denoiser.files import same_file
+from denoiser.images import pillow, png, pnm, tiff
 from denoiser.images.picture import Picture, upright
 
 __all__ = [

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from denoiser.jit import parallel
 from denoiser.paper.report import Report, Setting, table
 from denoiser.paper.toy import descend, first_particles, marginal_variance
+from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

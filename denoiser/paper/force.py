@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from denoiser.jit import parallel
 from denoiser.paper.grid import GridMRF, draw_y
-from denoiser.paper.marginal import STEIN, stein_particles
+from denoiser.paper.methods import STEIN, stein_particles
 from denoiser.paper.report import COLOURS, MARKERS, Report, Setting, slope, table
 from denoiser.samplers.diagnostics import diagnose
+from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from denoiser.noise import add_noise
 from denoiser.paper.force import draw
-from denoiser.paper.marginal import STEIN
+from denoiser.paper.methods import STEIN
 from denoiser.paper.photographs import grey_photograph, rescaled
 from denoiser.paper.report import Report, Setting, slope, table
 from denoiser.posterior import Posterior

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from denoiser.jit import parallel
 from denoiser.paper.ep import GRID, STEP
 from denoiser.paper.grid import GridMRF, draw_y
-from denoiser.paper.marginal import METHODS, Marginals, infer
+from denoiser.paper.methods import METHODS, Marginals, infer
 from denoiser.paper.report import COLOURS, Report, Setting, table
 from denoiser.paper.truth import CHAINS, SHAPE, TruthScale, ground_truth, scale_of
+from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from denoiser.jit import parallel
 from denoiser.paper.grid import GridMRF, draw_y
-from denoiser.paper.marginal import METHODS, infer
 from denoiser.paper.marginals import describe
+from denoiser.paper.methods import METHODS, infer
 from denoiser.paper.report import Report, Setting, curves, table
 from denoiser.paper.truth import SHAPE, Truth, TruthScale, ground_truth, scale_of
+from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from denoiser import images
+from denoiser.data import data_folder
 from denoiser.paper.report import Setting
-from denoiser.priors import data_folder
 
 BUNDLED = "camera"  # the cameraman, public domain, in the place of Lena
 _LUMA = np.array([0.299, 0.587, 0.114])

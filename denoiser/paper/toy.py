@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from denoiser.jit import parallel
 from denoiser.paper.report import Report, Setting, table
 from denoiser.priors import FilterBank
 from denoiser.samplers import Estimate
@@ -15,6 +14,7 @@ from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.particles import KERNELS
 from denoiser.samplers.svgd import SVGD
 from denoiser.target import Target
+from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from denoiser.jit import kernel
 from denoiser.paper.grid import GridMRF
-from denoiser.paper.marginal import Marginals
+from denoiser.paper.methods import Marginals
 from denoiser.paper.report import Setting
 from denoiser.samplers.hmc import HMC
 

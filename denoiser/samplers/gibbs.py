@@ -13,11 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.draws import normal_fields, uniform_fields
-from denoiser.jit import LOG2E, exp2, kernel, parallel
+from denoiser.exp2 import LOG2E, exp2
+from denoiser.jit import kernel
 from denoiser.posterior import Posterior
+from denoiser.random_fields import normal_fields, uniform_fields
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.chains import Draws, rhat
+from denoiser.threads import parallel
 
 _BLOCK = 128  # cliques whose cumulative weights are held at a time
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from denoiser.jit import kernel as compiled
-from denoiser.jit import parallel
+from denoiser.threads import parallel
 
 _STRIP = 2048  # pixels whose partial sums are one task
 

@@ -1,4 +1,4 @@
-"""The forces of MP-SVGD: at every site, with kernels on its Markov blanket (paper, Eq. 9).
+"""The forces of MP-SVGD: at every site, with kernels on its Markov blanket (paper, Eq. 10).
 
 phi_d = G_d + R_d with the kernel-smoothed gradient G_d = E_y[k(x, y) d/dy_d log p(y)] and the repulsive force
 R_d = E_y[d/dy_d k(x, y)], where k looks at the site and its neighbours only.
@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from denoiser.exp2 import LOG2E, exp2, rough_exp2
 from denoiser.gsm import table_precision
-from denoiser.jit import LOG2E, exp2, kernel, parallel, rough_exp2
+from denoiser.jit import kernel
 from denoiser.target import Target, table_slope
+from denoiser.threads import parallel
 
 LANES = 64  # sites worked on together, one SIMD lane each: long enough loops, and their particles fit into the L2 cache
 _CHUNK = 16 * LANES  # sites a task
@@ -147,9 +149,9 @@ def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore
                 k3 = rough_exp2(-rate3[lane] * (square + (a3[lane] - b3[lane]) * (a3[lane] - b3[lane])))
                 k = k0 + k1 + k2 + k3
                 push = (k0 * rate0[lane] + k1 * rate1[lane] + k2 * rate2[lane] + k3 * rate3[lane]) * step
-                gradient_a[lane] += k * score_b[lane]  # Eq. 9: smoothed gradient
+                gradient_a[lane] += k * score_b[lane]  # Eq. 10: smoothed gradient
                 gradient_b[lane] += k * score_a[lane]
-                repulsion_a[lane] += push  # Eq. 9: repulsive force
+                repulsion_a[lane] += push  # Eq. 10: repulsive force
                 repulsion_b[lane] -= push
 
 
@@ -199,7 +201,7 @@ def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  #
 
 @kernel(fastmath=True)
 def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
-    """Eq. 9 on a block of sites: gradient[i, lane] and repulsion[i, lane], averaged over the factors at each site."""
+    """Eq. 10 on a block of sites: gradient[i, lane] and repulsion[i, lane], averaged over the factors at each site."""
     own, others = values[len(values) - 1], values[: len(values) - 1]
     count, factors = len(own), len(h)
     rate = np.empty((factors, LANES), np.float32)

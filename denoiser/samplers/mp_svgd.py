@@ -1,6 +1,6 @@
 """Message Passing Stein Variational Gradient Descent (Zhuo et al., ICML 2018, Algorithm 1).
 
-Every site moves its particles along phi_d (Eq. 9) with kernels on its Markov blanket; sites of one colour move at
+Every site moves its particles along phi_d (Eq. 10) with kernels on its Markov blanket; sites of one colour move at
 once. The forces are in `local_forces.py`; how to get to phi = 0 fast is in `particles.py`.
 """
 

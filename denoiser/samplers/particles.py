@@ -15,13 +15,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from denoiser.draws import normal_fields
-from denoiser.jit import kernel, parallel
+from denoiser.jit import kernel
 from denoiser.posterior import Posterior
+from denoiser.random_fields import normal_fields
 from denoiser.samplers.base import Estimate, Sampler, option
 from denoiser.samplers.gibbs import Chain
 from denoiser.samplers.map import reweighted_means
 from denoiser.target import Target
+from denoiser.threads import parallel
 
 KERNELS = ("rbf", "imq")
 CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2

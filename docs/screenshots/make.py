@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QApplication
 
 import denoiser
 from denoiser import images
-from denoiser.priors import data_folder
+from denoiser.data import data_folder
 
 SIZE = 1280, 800
 

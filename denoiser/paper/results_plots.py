@@ -10,8 +10,8 @@ import numpy as np
 
 from denoiser.evaluation.averages import Group, group_of, summary
 from denoiser.evaluation.rows import Row
-from denoiser.evaluation.table1 import LONG, ONE_CHAIN, title
 from denoiser.evaluation.work import EDGES
+from denoiser.paper.table1 import LONG, ONE_CHAIN, title
 
 _FEW = 200  # pixels in a bin, below which its error says little
 _STYLES = {  # colour and marker

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser.evaluation import plots, table1
 from denoiser.evaluation.averages import Average, group_of, number, summary, with_error
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
-from denoiser.images.files import write_bytes
+from denoiser.files import write_bytes
+from denoiser.paper import results_plots as plots
+from denoiser.paper import table1
 
 COMMAND = "denoise reproduce table1 --images BSD10 --dir docs"
 

@@ -12,13 +12,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from denoiser import executors, images, jit, tiles
+from denoiser import executors, images, jit, threads, tiles
 from denoiser.cli import paths
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
 from denoiser.cli.job import Job, Report, Settings
-from denoiser.images.files import label
+from denoiser.files import label
 from denoiser.priors import available_priors, load_prior
 from denoiser.run import QUALITIES
 from denoiser.samplers import DEFAULT_METHOD, METHODS, make_sampler
@@ -185,7 +185,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_usage(arguments, entries)
     settings = _settings(arguments)
     if arguments.threads is not None:
-        jit.set_threads(arguments.threads)
+        threads.set_threads(arguments.threads)
     if not settings.quiet:
         jit.on_compile(
             lambda: print("denoise: compiling for this machine; only this once, about a minute", file=sys.stderr)

@@ -16,8 +16,9 @@ import numpy as np
 from denoiser.exp2 import LOG2E, exp2
 from denoiser.jit import kernel
 from denoiser.posterior import Posterior
+from denoiser.priors import FilterBank
 from denoiser.random_fields import normal_fields, uniform_fields
-from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.chains import Draws, rhat
 from denoiser.threads import parallel
 
@@ -144,6 +145,7 @@ class Gibbs(Sampler):
 
     name: ClassVar[str] = "gibbs"
     title: ClassVar[str] = "Aux. Gibbs"
+    draws_option: ClassVar[str] = "samples"
 
     samples: int = option(200, "draws to average, over all chains together", low=2)
     burn_in: int = option(20, "sweeps of each chain to forget; it mixes in about five", low=0)
@@ -151,6 +153,13 @@ class Gibbs(Sampler):
     rao_blackwell: bool = option(False, "average E[x | z] instead of x: less noise in the mean, twice the time")
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
     tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6)
+
+    @property
+    def kept(self) -> int:
+        return min(self.keep, self.samples)
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.kept + solver_bytes(prior, self.chains)
 
     @property
     def total(self) -> int:

@@ -26,12 +26,14 @@ class Estimate:
     std: posterior standard deviation of each pixel; zero for a point estimate.
     samples: particles, shape (M, height, width); M = 0 for a point estimate. Read it before the next iteration.
     figures: numbers worth a curve, such as change, energy, rhat.
+    draws: how many stand behind mean and std so far; None for all that the sampler is going to make.
     """
 
     mean: np.ndarray
     std: np.ndarray
     samples: np.ndarray
     figures: dict[str, float]
+    draws: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 
 #: What each plane is multiplied by before it is denoised, because the prior was learned on grey photographs and colour
-#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_tiles.py).
+#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_pieces.py).
 GAINS = (1.0, 3.0, 5.0)
 
 

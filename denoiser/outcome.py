@@ -108,10 +108,12 @@ class Result(Outcome):
             names.insert(self.channel_axis % 3, "channel")
         samples, first = self.samples, ["sample"]
         if self.chains:
-            if len(samples) % self.chains:
-                raise ValueError(
-                    f"{len(samples)} samples cannot be shared out evenly among {self.chains} chains; keep others"
-                )
+            draws, rest = divmod(len(samples), self.chains)
+            if not draws:
+                raise ValueError(f"{len(samples)} samples are too few for {self.chains} chains; keep more")
+            if rest:
+                warnings.warn(f"{rest} of {len(samples)} samples left out: chains have one length", stacklevel=2)
+            samples = samples[: draws * self.chains]
             samples = samples.reshape(-1, self.chains, *samples.shape[1:]).swapaxes(0, 1)
             first = ["chain", "draw"]
         coordinates = {name: np.arange(size) for name, size in zip(first, samples.shape, strict=False)}

@@ -21,7 +21,20 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
-    ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces", "random_fields", "threads"],
+    [
+        "camera",
+        "checks",
+        "colour",
+        "data",
+        "files",
+        "jit",
+        "metrics",
+        "noise",
+        "panels",
+        "pieces",
+        "random_fields",
+        "threads",
+    ],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

@@ -187,6 +187,8 @@ def run(arguments: argparse.Namespace) -> int:
     batch = Batch(settings, [e.path for e in entries])
     failed = 0
     with contextlib.ExitStack() as stack:
+        if batch.journal is not None:
+            stack.callback(batch.journal.close)
         cluster = None
         if arguments.scheduler is not None:
             cluster = stack.enter_context(executors.opened(connect(arguments.scheduler)))

@@ -1,7 +1,7 @@
 """Auxiliary-variable Gibbs sampling (Schmidt, Gao, Roth, CVPR 2010): the exact reference.
 
 Each clique gets an auxiliary scale z_c. A sweep draws all z given x, then all of x jointly given z, which is
-Gaussian: x ~ N(mu, Q^-1) with Q = W diag(precision * s_z) W^T + (epsilon + 1/sigma^2) I, by perturb-and-solve.
+Gaussian: x ~ N(mu, Q^-1) with Q = W diag(precision * s_z) W^T + diag(epsilon + 1/sigma^2), by perturb-and-solve.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Chain:
         self._precisions = np.array([e.precisions for e in experts], np.float32)
         self._noisy = posterior.noisy.astype(np.float32).ravel()
         self._noisy_responses = stencil.responses(self._noisy)
-        self._constant = posterior.noise_precision + prior.epsilon
+        self._constant = (posterior.noise_precision + prior.epsilon).astype(np.float32).ravel()  # one value a pixel
         self._drawn = np.empty(stencil.cliques, np.float32)  # the clique precisions that z stands for
         self._scratch = stencil.workspace()
         self._shift = np.zeros(stencil.size, np.float32)  # x - y, the unknown of the solver
@@ -129,8 +129,7 @@ class Chain:
         return np.sqrt(self._drawn) * self._normals(len(self._drawn)).reshape(self._drawn.shape)
 
     def _pixel_noise(self) -> np.ndarray:
-        scale = np.float32(np.sqrt(self._constant))
-        return scale * self._normals(1).ravel()
+        return np.sqrt(self._constant) * self._normals(1).ravel()
 
     def _normals(self, count: int) -> np.ndarray:
         return normal_fields(self.rng, (count, *self.posterior.shape), self.posterior.origin)

@@ -75,13 +75,13 @@ def start(target: Target, rng: np.random.Generator, count: int, kind: str) -> np
     """
     if kind == "smooth" and isinstance(target, Posterior):
         return _smooth_start(target, rng, count)
-    spread = target.sigma * normal_fields(rng, (count, *target.shape), target.origin)
+    spread = target.spread * normal_fields(rng, (count, *target.shape), target.origin)
     return (target.noisy.astype(np.float32) + spread).reshape(count, -1)
 
 
 def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) -> np.ndarray:
     x = np.empty((count, posterior.size), np.float32)
-    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
+    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 / posterior.sigma**2)] * 4, 1e-2)
 
     def pair(item: tuple[int, np.random.Generator]) -> None:
         first, child = item
@@ -108,7 +108,7 @@ class Move(NamedTuple):
 
 def schedule(optimiser: str, iterations: int, target: Target) -> Iterator[Move]:
     """The sweeps of an optimiser, one after the other."""
-    sigma, sharpest, soft = target.sigma, target.sharpest, CAP * target.noise_precision
+    sigma, sharpest, soft = target.sigma, target.sharpest, CAP / target.sigma**2
     if optimiser == "adagrad":
         for sweep in range(iterations):
             yield Move(0.6 * sigma, None, sweep == 0)

@@ -25,7 +25,7 @@ from denoiser.jit import kernel
 from denoiser.posterior import Posterior
 from denoiser.samplers import local_forces
 from denoiser.samplers.diagnostics import diagnose
-from denoiser.samplers.particles import start
+from denoiser.samplers.starts import start
 from denoiser.threads import get_threads
 
 SIGMAS = (10, 20)

@@ -24,16 +24,28 @@ Offset = tuple[int, int]
 _LARGEST_LOG = 50  # of a scale, either way: far beyond what an expert can mean, well within float64
 
 
+def _without_margin(taps: np.ndarray) -> np.ndarray:
+    """The smallest window of a filter that holds all taps that are not zero."""
+    if not np.any(taps):
+        raise ValueError("a filter must have a tap that is not 0")
+    rows, columns = (np.flatnonzero((taps != 0).any(axis=axis)) for axis in (1, 0))
+    return taps[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+
+
 @dataclass(frozen=True, eq=False)
 class FilterBank:
     """The structure of a Markov random field whose cliques are the windows of linear filters.
 
     name: what users call it.
-    filters: 2-D arrays, applied by correlation to every clique that lies within the image.
+    filters: 2-D arrays, applied by correlation to every clique that lies within the image. A clique is where the
+    taps are: rows and columns of zeros around them are cut off.
     """
 
     name: str
     filters: tuple[np.ndarray, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filters", tuple(_without_margin(f) for f in self.filters))
 
     @cached_property
     def supports(self) -> tuple[tuple[Offset, ...], ...]:

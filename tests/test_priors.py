@@ -76,6 +76,14 @@ def test_bad_scales_are_one_clear_line(prior, tmp_path, scales):
         load_prior(tmp_path / "copy.json")
 
 
+def test_a_clique_is_where_the_taps_are():
+    prior = load_prior("pairwise")
+    wide = replace(prior, filters=(np.array([[0.0, 0, 0, 0], [0, 1, -1, 0]]), prior.filters[1]))
+    assert wide.fingerprint == prior.fingerprint
+    with pytest.raises(ValueError, match="a tap that is not 0"):
+        replace(prior, filters=(np.zeros((1, 2)), prior.filters[1]))
+
+
 def _change(**changes):
     def edit(document):
         for key, value in changes.items():

@@ -95,13 +95,13 @@ def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fastmath=True)
+@kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})  # not "nnan": what is not finite must end the loop
 def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type: ignore[no-untyped-def]
     """Conjugate gradients for the stencil system, preconditioned by its diagonal; x is start and solution.
 
     The system is scaled to a unit diagonal first (coefficients are overwritten). If b holds a draw from
     N(., Q), the scaled residual of a wild guess is about 1 a pixel: `tolerance` is relative to that.
-    Returns the iterations used, or -1 when `most` did not do.
+    Returns the iterations used, or -1 when `most` did not do or numbers overflowed.
     """
     n = len(b)
     scale, r, p, q = work[0], work[1], work[2], work[3]
@@ -125,6 +125,8 @@ def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type:
     iterations = 0
     while squared > tolerance * tolerance * n and iterations < most:
         curvature = _multiply(coefficients, steps, p, q)
+        if not curvature > 0:  # NaN too
+            return -1
         alpha = b.dtype.type(squared / curvature)
         fresh = 0.0
         for begin in range(0, n, _BLOCK):
@@ -206,7 +208,7 @@ class Stencil:
         tolerance: float,
         workspace: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> int:
-        """Solve (W diag(precisions) W^T + diag(constant)) x = b in place of x; returns iterations, -1 if too many.
+        """Solve (W diag(precisions) W^T + diag(constant)) x = b in place of x; returns iterations, -1 if that failed.
 
         constant: one number, or one a pixel (flat).
         """

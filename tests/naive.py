@@ -98,7 +98,7 @@ def svgd_forces(x, scores, name, bandwidth):
 
 
 def factors_at(prior, shape, site, single_kernel):
-    """The factors that contain a site and lie in the image, each as a list of its sites."""
+    """The factors that contain a site and lie in the image, each as a list of its sites; if none, the site alone."""
     row, column = site
     windows = [prior.blanket] if single_kernel else prior.factors
     found = []
@@ -107,7 +107,7 @@ def factors_at(prior, shape, site, single_kernel):
         inside = [(r, c) for r, c in sites if 0 <= r < shape[0] and 0 <= c < shape[1]]
         if single_kernel or len(inside) == len(sites):
             found.append([site, *inside])
-    return found
+    return found or [[site]]
 
 
 def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from denoiser import denoise
-from denoiser.samplers.chains import _evenly
+from denoiser.samplers.chain_averages import _evenly
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)

@@ -36,7 +36,7 @@ class Recipe:
     decay: float = 0.9993  # of the weights' average, a step
     share: float = 0.2  # of the gradient of standard deviations and edges that reaches the trunk
     exact: float = 0.85  # part of the time after which float32 takes the place of bfloat16
-    save_every: float = 120.0  # seconds
+    save_every: float = 60.0  # seconds
     validate_every: float = 300.0  # seconds
     seed: int = 0
 

@@ -69,11 +69,13 @@ class Noises:
             spread = np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
         field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
         noisy = clean + spread * field
-        if rng.random() < _QUANTISED:
+        rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
+        if rounding:
             noisy = np.round(np.clip(noisy, 0, 255))
         if kind == "poisson" and rng.random() < 0.7:  # the map is read off the noisy picture
             guide = np.maximum(_blurred(noisy), 0)
             spread = np.sqrt((level**2 - read**2) / 128 * guide + read**2)
+        spread = np.sqrt(spread**2 + rounding)
         if colours == "grey":  # one field of noise in three equal channels
             return Batch(*(planes_of_grey(field[..., 0]) for field in (clean, noisy, spread)))
         return Batch(planes_of_channels(clean), planes_of_channels(noisy), np.sqrt(planes_of_channels(spread**2, OPPONENT**2)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -176,7 +177,7 @@ def _step(state: State, batch: Batch, recipe: Recipe, progress: float, pool: Thr
     state.norm = norm if state.step == 0 else 0.99 * state.norm + 0.01 * min(norm, 3 * state.norm)
     warm = min((state.step + 1) / 200, 1.0)
     for group in state.optimiser.param_groups:
-        group["lr"] = recipe.rate * warm * 0.5 * (1 + np.cos(np.pi * min(progress, 1.0)))
+        group["lr"] = recipe.rate * warm * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
     state.optimiser.step()
     state.step += 1
     keep = min(recipe.decay, state.step / (state.step + 10))

@@ -37,6 +37,8 @@ class Neighbourhood(NamedTuple):
     clique_taps: np.ndarray
     clique_filters: np.ndarray  # (C,) which expert
     clique_own_taps: np.ndarray  # (C,) tap on the site itself
+    clique_rows: np.ndarray  # (C,) how far above the site its clique begins
+    clique_columns: np.ndarray  # (C,) how far left of it
     single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
 
 
@@ -45,7 +47,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
     prior = target.prior
     members = [*prior.blanket, (0, 0)]
     factors = (prior.blanket,) if single_kernel else prior.factors
-    starts, clique_members, taps, filters, own = [0], [], [], [], []
+    starts, clique_members, taps, filters, own, corners = [0], [], [], [], [], []
     for number, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
         for r0, c0 in support:  # the clique in which the site is under this tap
             for r, c in support:
@@ -54,6 +56,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
             starts.append(len(taps))
             filters.append(number)
             own.append(values[r0, c0])
+            corners.append((r0, c0))
     return Neighbourhood(
         np.array([r for r, _ in members]),
         np.array([c for _, c in members]),
@@ -64,6 +67,8 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
         np.array(taps, np.float32),
         np.array(filters),
         np.array(own, np.float32),
+        np.array([r for r, _ in corners]),
+        np.array([c for _, c in corners]),
         single_kernel,
     )
 
@@ -84,8 +89,8 @@ def _gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-d
 
 
 @kernel(fastmath=True)
-def _site_scores(values, inside, hood, tables, y, precision, potentials, out):  # type: ignore[no-untyped-def]
-    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
+def _site_scores(values, inside, hood, tables, y, precision, scale, potentials, out):  # type: ignore[no-untyped-def]
+    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i; scale[clique, lane] of responses, empty for 1."""
     own = values[len(values) - 1]
     lanes = out.shape[1]
     response = np.empty(lanes, np.float32)
@@ -105,12 +110,18 @@ def _site_scores(values, inside, hood, tables, y, precision, potentials, out):  
         for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
             for lane in range(lanes):
                 weight[lane] *= inside[hood.clique_members[m], lane]
+        if len(scale) > 0:
+            for lane in range(lanes):
+                weight[lane] *= scale[q, lane]
         for i in range(len(out)):
             response[:] = 0
             for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
                 tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
                 for lane in range(lanes):
                     response[lane] += tap * member[lane]
+            if len(scale) > 0:
+                for lane in range(lanes):
+                    response[lane] *= scale[q, lane]
             line = out[i]
             for lane in range(lanes):
                 line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
@@ -301,7 +312,12 @@ def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  
         local_precision[lane] = potentials.precision[block[lane]]
         for f in range(len(h)):
             local_h[f, lane] = h[f, block[lane]]
-    _site_scores(values, inside, hood, tables, local_y, local_precision, potentials, scores)
+    local_scale = np.empty((len(hood.clique_filters) if len(potentials.scale) > 0 else 0, lanes), np.float32)
+    for q in range(len(local_scale)):
+        for lane in range(lanes):
+            corner = block[lane] - hood.clique_rows[q] * shape[1] - hood.clique_columns[q]  # negative: not in the image
+            local_scale[q, lane] = potentials.scale[hood.clique_filters[q], max(corner, 0)]
+    _site_scores(values, inside, hood, tables, local_y, local_precision, local_scale, potentials, scores)
     _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
 
 

@@ -114,8 +114,9 @@ def train(
     checkpoint: Path,
     report: Callable[[dict[str, Any]], None],
 ) -> None:
-    """Go on until `recipe.minutes` have been spent. report: called with the figures of every validation and often between.
+    """Go on until `recipe.minutes` have been spent.
 
+    report: called with the figures of every validation, and often between.
     checkpoint: written every `recipe.save_every` seconds and at the end.
     """
     torch.set_num_threads(1)
@@ -124,9 +125,10 @@ def train(
     last_save = last_validation = last_report = began = time.monotonic()
     before = state.seconds
     losses = np.zeros(3)
-    with ThreadPoolExecutor(_WORKERS, initializer=torch.set_num_threads, initargs=(1,)) as pool, _ahead(
-        lambda: noises.batch(recipe.batch, recipe.size)
-    ) as batches:
+    with (
+        ThreadPoolExecutor(_WORKERS, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+        _ahead(lambda: noises.batch(recipe.batch, recipe.size)) as batches,
+    ):
         while state.seconds < total:
             progress = state.seconds / total
             new = _step(state, next(batches), recipe, progress, pool)

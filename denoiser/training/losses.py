@@ -1,4 +1,4 @@
-"""What the network is to minimise: squared error, likelihood of the error that remains, pseudo-likelihood of the edges."""
+"""What the network is to minimise: squared error, likelihood of the remaining error, pseudo-likelihood of the edges."""
 
 from __future__ import annotations
 

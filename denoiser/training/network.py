@@ -57,9 +57,9 @@ class Block(nn.Module):
 class Network(nn.Module):
     """Planes and noise map of shape (N, 3, height, width), multiples of 8, in grey levels -> `Potentials`."""
 
-    def __init__(self, shape: Shape = Shape()) -> None:
+    def __init__(self, shape: Shape | None = None) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape = shape = shape or Shape()
         half, quarter, eighth = shape.half, shape.quarter, shape.eighth
         chains = zip((half, quarter, eighth, quarter, half), shape.blocks, strict=True)
         stacks = [nn.Sequential(*(Block(channels) for _ in range(count))) for channels, count in chains]

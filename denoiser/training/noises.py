@@ -78,7 +78,8 @@ class Noises:
         spread = np.sqrt(spread**2 + rounding)
         if colours == "grey":  # one field of noise in three equal channels
             return Batch(*(planes_of_grey(field[..., 0]) for field in (clean, noisy, spread)))
-        return Batch(planes_of_channels(clean), planes_of_channels(noisy), np.sqrt(planes_of_channels(spread**2, OPPONENT**2)))
+        variance = planes_of_channels(spread**2, OPPONENT**2)
+        return Batch(planes_of_channels(clean), planes_of_channels(noisy), np.sqrt(variance))
 
     def _from_bank(self, colours: str, size: int) -> Batch:
         rng = self.rng

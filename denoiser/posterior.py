@@ -80,7 +80,7 @@ class Posterior(Target):
     @cached_property
     def exact_stencil(self) -> Stencil:
         """The prior's filters on the padded image, in float64."""
-        return Stencil(self.prior, self.shape, np.float64)
+        return Stencil(self.prior, self.shape, np.float64, self.clique_scale)
 
     @cached_property
     def tables(self) -> np.ndarray:
@@ -90,7 +90,10 @@ class Posterior(Target):
     @cached_property
     def potentials(self) -> SitePotentials:
         """The Gaussian likelihood, and the prior's weak Gaussian."""
-        return SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        sites = SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        if self.clique_scale is None:
+            return sites
+        return sites._replace(scale=np.ascontiguousarray(self.clique_scale, np.float32))
 
     def capped_tables(self, cap: float) -> np.ndarray:
         """Score tables of experts that hold no pixel with a component of precision above `cap`."""

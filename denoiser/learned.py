@@ -12,11 +12,10 @@ mean and standard deviation. Particles are drawn by any sampler from `LearnedPos
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from denoiser.gsm import GSM
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.threads import parallel
-
-if TYPE_CHECKING:
-    from denoiser.samplers.base import Estimate, Sampler
 
 QUALITIES = ("fast", "best")
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
@@ -333,13 +329,12 @@ class LearnedPosterior(Posterior):
         """Nothing to soften: the field is Gaussian."""
         return 0.0
 
-    def estimates(self, sampler: Sampler, rng: np.random.Generator) -> Iterator[Estimate]:
-        """What a sampler finds, as pictures: cropped, in grey levels, around the mean."""
-        for estimate in sampler.estimates(self, rng):
-            mean, std, samples = (self.crop(a) for a in (estimate.mean, estimate.std, estimate.samples))
-            yield replace(
-                estimate,
-                mean=self.plane_mean + mean * self.plane_std,
-                std=std * self.plane_std,
-                samples=(self.plane_mean + samples * self.plane_std).astype(np.float32),
-            )
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of v: 0 and 1."""
+        return np.zeros(self.shape), np.ones(self.shape)
+
+    def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a sampler found, as pictures: cropped, in grey levels, around the mean."""
+        mean, std, samples = super().pictures(mean, std, samples)
+        drawn = self.plane_mean + samples.astype(np.float32) * self.plane_std
+        return self.plane_mean + mean * self.plane_std, std * self.plane_std, drawn

@@ -44,6 +44,8 @@ class Outcome:
             return f"{self.sampler.name} gives one picture, and no idea how sure it is"
         if self.tiles > 1:
             return f"cut into {self.tiles} tiles, whose particles do not make one picture; allow more memory"
+        if not self.sampler.kept:
+            return "none were drawn: mean and uncertainty did not need them"
         return "its particles were let go to save memory"
 
     @property
@@ -55,7 +57,7 @@ class Outcome:
         """The values between which each pixel lies with probability `level`: `metrics.credible_factor` times std."""
         if not self.sampler.uncertain:
             raise ValueError(self.without)
-        reach = metrics.credible_factor(level, self.draws) * self.std
+        reach = metrics.credible_factor(level, self.draws or None) * self.std
         return self.mean - reach, self.mean + reach
 
 
@@ -64,7 +66,7 @@ class Result(Outcome):
     """A denoised picture and how far to trust it.
 
     seconds: that the run took. history: the figures of every iteration. sigma: the noise level that was removed, RMS
-    over the picture. draws: behind mean and std; 0 for a point estimate. tiles: that the picture was cut into.
+    over the picture. draws: behind mean and std; 0 where they are not made of draws. tiles: parts it was cut into.
     """
 
     mean: np.ndarray

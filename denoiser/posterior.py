@@ -72,6 +72,14 @@ class Posterior(Target):
         """The noise map, float32."""
         return self.noise_map.astype(np.float32)
 
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation at every site, where the field knows them without sampling."""
+        raise ValueError("this posterior does not know its mean; a sampler has to find it")
+
+    def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a sampler found on the sites, as pictures in grey levels: without the padding."""
+        return self.crop(mean), self.crop(std), self.crop(samples)
+
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""
         p = self.padding

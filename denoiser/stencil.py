@@ -156,7 +156,7 @@ class Stencil:
         self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32, scale: np.ndarray | None = None
     ) -> None:
         height, width = shape
-        self._scale = None if scale is None else np.asarray(scale, dtype)
+        self._scale: np.ndarray | None = None if scale is None else np.asarray(scale, dtype)
         self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
         starts, offsets, taps = [0], [], []
         pairs, products, steps = [], [], []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 def main(file: str | None = None) -> int:
     """Open the window, with a picture if one is named, and run until it is closed."""
+    import gc
     import os
     import sys
 
@@ -24,6 +25,7 @@ def main(file: str | None = None) -> int:
     from .faults import catch_all
     from .window import Window
 
+    gc.freeze()  # modules live as long as the process: to look through them at every collection would block the window
     window = Window()
     catch_all(window.report)
     window.show()

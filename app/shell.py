@@ -22,7 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from . import actions, dialogs, theme
+from . import actions, collector, dialogs, theme
 from .background import Background
 from .controls import Controls
 from .opener import Opener, samples
@@ -30,6 +30,7 @@ from .plots import Plots
 from .table import RunTable
 from .viewer import Viewer
 
+_open: set[QMainWindow] = set()  # a window that nobody holds would be collected in the middle of its own painting
 _WELCOME = "Drop a picture here, or press Ctrl+O\n\nFile > Samples has some to try"
 
 
@@ -38,6 +39,7 @@ class Shell(QMainWindow):
 
     def __init__(self, settings: QSettings | None) -> None:
         super().__init__()
+        collector.install()
         self.settings = settings if settings is not None else QSettings("mpsvgd", "denoise")
         self.background = Background(self)
         self.opener = Opener(self, self.background, self.settings)
@@ -168,6 +170,16 @@ class Shell(QMainWindow):
     def about(self) -> None:
         """Whom to cite."""
         dialogs.about(self)
+
+    def showEvent(self, event: object) -> None:
+        """On the screen: held until it is closed."""
+        _open.add(self)
+        super().showEvent(event)
+
+    def closeEvent(self, event: object) -> None:
+        """Off the screen."""
+        _open.discard(self)
+        super().closeEvent(event)
 
     def dragEnterEvent(self, event: object) -> None:
         """Pictures and folders are welcome."""

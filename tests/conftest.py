@@ -79,7 +79,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def desk(qapp, request):
-    """A place for windows: when the test is over, they are destroyed here and now, and not by the next test's threads."""
+    """A place for windows: when the test is over they are destroyed here, and not by the threads of the next one."""
     from denoiser_app import collector
     from qtpy.QtCore import QEvent
 

@@ -4,7 +4,7 @@ import gc
 import threading
 import weakref
 
-import hands  # noqa: F401  (skips where there is no Qt)
+import hands
 from qtpy.QtCore import QObject
 
 

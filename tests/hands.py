@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("PyQt5", reason="the window's tests need the gui extra")
 pytest.importorskip("pytestqt", reason="the window's tests need the gui extra")
-from qtpy.QtCore import Qt, QTimer
-from qtpy.QtGui import QKeySequence
+from qtpy.QtCore import QPoint, QPointF, Qt, QTimer
+from qtpy.QtGui import QKeySequence, QWheelEvent
+from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 QUICK = {"particles": 4, "iterations": 6, "samples": 8, "burn_in": 4, "keep": 8}  # what makes any method quick
@@ -102,3 +103,50 @@ def save(qtbot, window, monkeypatch, keys, path):
     choose_files(monkeypatch, saved=path)
     press(qtbot, window, keys)
     qtbot.waitUntil(lambda: os.path.exists(path) and not window.saver.writing, timeout=LONG)
+
+
+class Mouse:
+    """Events to the window as a whole, as the window system sends them: whoever lies on top gets them."""
+
+    def __init__(self, qtbot, window):
+        self.bot, self.window = qtbot, window
+
+    def place(self, view, column, row):
+        """Where a pixel of the picture is, in the window."""
+        canvas = view.canvas
+        point = canvas.mapFromScene(view.box.mapViewToScene(QPointF(column, row)))
+        return canvas.viewport().mapTo(self.window, point)
+
+    def move(self, at):
+        """In two steps, because pyqtgraph waits for a second one; and leaves out what comes too fast."""
+        for shift in (2, 0):
+            QTest.mouseMove(self.window.windowHandle(), at + QPoint(shift, 0))
+            self.bot.wait(25)
+
+    def drag(self, start, end, button=Qt.LeftButton):
+        self.move(start)
+        QTest.mousePress(self.window.windowHandle(), button, Qt.NoModifier, start)
+        for step in range(1, 6):
+            QTest.mouseMove(self.window.windowHandle(), start + (end - start) * step / 5)
+            self.bot.wait(25)
+        QTest.mouseRelease(self.window.windowHandle(), button, Qt.NoModifier, end)
+        self.bot.wait(25)
+
+    def wheel(self, at, steps):
+        handle = self.window.windowHandle()
+        self.move(at)
+        for _ in range(abs(steps)):
+            turn = QPoint(0, 120 if steps > 0 else -120)
+            event = QWheelEvent(
+                QPointF(at), QPointF(handle.mapToGlobal(at)), QPoint(), turn, Qt.NoButton, Qt.NoModifier,
+                Qt.NoScrollPhase, False,
+            )  # fmt: skip
+            QApplication.sendEvent(handle, event)
+            self.bot.wait(25)
+
+    def click(self, at):
+        QTest.mouseClick(self.window.windowHandle(), Qt.LeftButton, Qt.NoModifier, at)
+
+    def double_click(self, at):
+        QTest.mouseDClick(self.window.windowHandle(), Qt.LeftButton, Qt.NoModifier, at)
+        self.bot.wait(25)

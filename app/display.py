@@ -90,6 +90,19 @@ def caption(scene: Scene, content: str) -> str:
     return title if psnr is None else f"{title}, {psnr:.2f} dB"
 
 
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(8), duration(100), duration(28139)
+    ('8 s', '2 min', '7 h 49 min')
+    """
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
 def histograms(scene: Scene) -> dict[str, np.ndarray]:
     """How often each grey level occurs, in per mille."""
     out = {}

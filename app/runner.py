@@ -87,7 +87,9 @@ class Runner(QObject):
 
     def _step(self, snapshot: Snapshot) -> None:
         Runner.compiling = False
-        self.live = snapshot
+        first, self.live = self.live is None, snapshot
+        if first:  # from now on it is this run that is shown
+            self.state_changed.emit()
         self.progressed.emit(snapshot)
 
     def _end(self) -> None:

@@ -98,8 +98,10 @@ class Saver(QObject):
         self._window, self._background, self._settings = parent, background, settings
         self.writing = 0
 
-    def save(self, kind: str, what: object, source: object, suffix: str) -> None:
-        """Ask where, ask before anything is replaced, write."""
+    def save(
+        self, kind: str, what: object, source: object, suffix: str, then: Callable[[], object] | None = None
+    ) -> None:
+        """Ask where, ask before anything is replaced, write; `then`, if this is written in the end."""
         title, ending, filter_, write = KINDS[kind]
         home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
         name = str(Path(home).with_name(Path(home).stem + ending))
@@ -128,7 +130,7 @@ class Saver(QObject):
         self.writing += 1
         self._background.start(
             lambda _: write(target, what),
-            done=lambda _: self._done(kind, what, f"Saved {label(Path(target).name)}{note}"),
+            done=lambda _: self._done(kind, what, f"Saved {label(Path(target).name)}{note}", then),
             failed=self._fail,
         )
 
@@ -143,9 +145,11 @@ class Saver(QObject):
         if kind in known and not target.lower().endswith(known[kind]):
             raise ValueError(f"{label(Path(target).name)}: must end in {' or '.join(known[kind])}")
 
-    def _done(self, kind: str, what: object, message: str) -> None:
+    def _done(self, kind: str, what: object, message: str, then: Callable[[], object] | None) -> None:
         self.writing -= 1
         self.saved.emit(kind, what, message)
+        if then is not None:
+            then()
 
     def _fail(self, error: BaseException, trace: str) -> None:
         self.writing -= 1

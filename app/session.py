@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import images, noise, outputs, tiles
+from denoiser import images, metrics, noise, outputs, tiles
 from denoiser.region import Region, iterate_region
 from denoiser.run import Progress
 from denoiser.samplers import Sampler
@@ -143,10 +143,7 @@ class Snapshot:
 
     def interval(self, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The values between which 90 % of the probability lies, a channel each."""
-        if self.samples is not None and len(self.samples) >= 20:
-            low, high = np.quantile(self.samples[:, row, column], (0.05, 0.95), axis=0)
-            return low, high
-        reach = 1.645 * self.std[row, column]
+        reach = metrics.credible_factor(0.9, self.count if self.count > 1 else None) * self.std[row, column]
         return self.mean[row, column] - reach, self.mean[row, column] + reach
 
 

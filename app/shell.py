@@ -9,7 +9,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from qtpy.QtCore import QMimeData, QSettings, Qt
+from qtpy.QtCore import QMimeData, QRect, QSettings, QSize, Qt
 from qtpy.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -93,8 +93,8 @@ class Shell(QMainWindow):
         self.setCentralWidget(whole)
         self.readout = QLabel()
         self.message = QLabel(objectName="faint")
-        self.progress = QProgressBar(textVisible=True)
-        self.progress.setFixedSize(230, 18)
+        self.progress = QProgressBar(textVisible=False)  # the words stand beside it, readable on any colour
+        self.progress.setFixedSize(180, 12)
         self.progress.hide()
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().setMinimumHeight(28)  # with the bar or without it
@@ -102,7 +102,11 @@ class Shell(QMainWindow):
         self.statusBar().addWidget(self.readout)
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
-        self.resize(1280, 800)
+        self.fit_screen(QApplication.primaryScreen().availableGeometry())
+
+    def fit_screen(self, room: QRect) -> None:
+        """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
+        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(8, 40)))
 
     def open(self, path: str) -> None:
         """A file or a folder."""

@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
 
 
 class Viewer(QWidget):
-    """The pictures."""
+    """The pictures, side by side or split."""
 
     hovered = Signal(object)
     region_moved = Signal(object)  # Region, when it is let go
@@ -168,6 +168,10 @@ class Viewer(QWidget):
             self.refresh()
 
     # ---------------------------------------------------------------------------- zoom and region
+
+    def take_keys(self) -> None:
+        """The keyboard belongs to the pictures again."""
+        self.views[0].canvas.setFocus()
 
     def fit(self) -> None:
         """The whole picture."""

@@ -128,7 +128,7 @@ class Opener(QObject):
         return bool(data.hasImage() or any(url.isLocalFile() for url in data.urls()))
 
     def taker(self, data: QMimeData) -> Callable[[], None] | None:
-        """What opens that which was dropped or pasted, also when it is no longer there; None if it is nothing to open."""
+        """What opens that which was dropped or pasted, even once it is gone; None if it is nothing to open."""
         files = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
         image = QImage(data.imageData()) if data.hasImage() and not files else QImage()
         if files:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from hands import LONG, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
-from PIL import Image
 from qtpy.QtCore import QMimeData, QPointF, QRect, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QApplication

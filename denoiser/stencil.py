@@ -1,7 +1,7 @@
 """A filter bank on an image of a given shape: responses, their adjoint, and the linear systems they make.
 
 Given one precision lambda_c a clique, the posterior is Gaussian with precision matrix
-Q = W diag(lambda) W^T + c I, where W^T x are the filter responses. Q is kept as a stencil: one coefficient
+Q = W diag(lambda) W^T + diag(c), where W^T x are the filter responses. Q is kept as a stencil: one coefficient
 a pixel for each offset at which two pixels share a clique. Images are flat here: pixel (r, c) is r * width + c,
 and a clique is named by the pixel under its filter's top left corner.
 """
@@ -200,13 +200,16 @@ class Stencil:
     def solve(
         self,
         precisions: np.ndarray,
-        constant: float,
+        constant: float | np.ndarray,
         b: np.ndarray,
         x: np.ndarray,
         tolerance: float,
         workspace: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> int:
-        """Solve (W diag(precisions) W^T + constant I) x = b in place of x; returns iterations, -1 if too many."""
+        """Solve (W diag(precisions) W^T + diag(constant)) x = b in place of x; returns iterations, -1 if too many.
+
+        constant: one number, or one a pixel (flat).
+        """
         diagonal, coefficients, work = workspace or self.workspace()
         diagonal[:] = constant
         width, extents = self.shape[1], self.extents

@@ -31,7 +31,8 @@ _BATCH = 1 << 14  # sites that are worth a task of their own
 def table_slope(table, u):  # type: ignore[no-untyped-def]
     """The table at float32 u = y - x by linear interpolation; the last two nodes go on as a straight line."""
     at = (u + np.float32(SITE_END)) * _PER_UNIT
-    node = min(max(np.int32(at), np.int32(0)), np.int32(SITE_NODES - 2))
+    near = min(max(at, np.float32(0)), np.float32(SITE_NODES - 2))  # a cast of what no int32 holds is undefined
+    node = min(max(np.int32(near), np.int32(0)), np.int32(SITE_NODES - 2))  # NaN may have come through
     return table[node] + (at - np.float32(node)) * (table[node + 1] - table[node])
 
 
@@ -39,15 +40,16 @@ class SitePotentials(NamedTuple):
     """log psi_d(x_d), by its derivative precision * (y - x) - epsilon * x + table(y - x): what the kernels know."""
 
     y: np.ndarray  # what was observed, flat, float32
-    precision: np.float32  # of a Gaussian around y
+    precision: np.ndarray  # of a Gaussian around y, one value a site, flat, float32
     epsilon: np.float32  # of a Gaussian around 0
     table: np.ndarray  # float32, SITE_NODES long; empty if there is no more to it than that
 
     @staticmethod
-    def gaussian(y: np.ndarray, precision: float, epsilon: float) -> SitePotentials:
-        """A Gaussian likelihood and a weak Gaussian around 0."""
+    def gaussian(y: np.ndarray, precision: float | np.ndarray, epsilon: float) -> SitePotentials:
+        """A Gaussian likelihood with one precision, or one a site (the shape of y), and a weak Gaussian around 0."""
         flat = y.astype(np.float32).ravel()
-        return SitePotentials(flat, np.float32(precision), np.float32(epsilon), np.empty(0, np.float32))
+        precisions = np.broadcast_to(np.asarray(precision, np.float32), y.shape).ravel()
+        return SitePotentials(flat, precisions, np.float32(epsilon), np.empty(0, np.float32))
 
     @staticmethod
     def tabulated(y: np.ndarray, slope: Callable[[np.ndarray], np.ndarray]) -> SitePotentials:
@@ -69,7 +71,7 @@ def _scores(x, bank, tables, potentials, out):  # type: ignore[no-untyped-def]
             for d in range(len(line)):
                 line[d] *= -table_precision(table, line[d])
         for d in range(len(score)):
-            score[d] = potentials.precision * (potentials.y[d] - particle[d]) - potentials.epsilon * particle[d]
+            score[d] = potentials.precision[d] * (potentials.y[d] - particle[d]) - potentials.epsilon * particle[d]
         if len(potentials.table) > 0:
             for d in range(len(score)):
                 score[d] += table_slope(potentials.table, potentials.y[d] - particle[d])
@@ -81,7 +83,7 @@ class Target:
 
     prior: the filters, and with them blankets, factors and a colouring.
     noisy: what was observed at every site, shape (height, width).
-    sigma: the length in which samplers measure their steps; for an image, of the noise.
+    sigma: the length in which samplers measure their steps; for an image, the standard deviation of the noise.
     """
 
     origin: tuple[int, int] = (0, 0)  # row and column of a larger field that this one was cut from
@@ -111,9 +113,9 @@ class Target:
         return self.tables
 
     @property
-    def noise_precision(self) -> float:
-        """1 / sigma^2."""
-        return self.sigma**-2
+    def spread(self) -> float | np.ndarray:
+        """How far first particles lie from what was observed: sigma, or one value a site, shape (height, width)."""
+        return self.sigma
 
     @cached_property
     def stencil(self) -> Stencil:

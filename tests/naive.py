@@ -37,8 +37,8 @@ def cliques(prior, shape):
 
 
 def energy(prior, x, y, sigma):
-    """-log p(x | y) up to a constant (paper, Eq. 12 and the Gaussian likelihood)."""
-    total = 0.5 * prior.epsilon * (x**2).sum() + ((x - y) ** 2).sum() / (2 * sigma**2)
+    """-log p(x | y) up to a constant (paper, Eq. 12 and the Gaussian likelihood); sigma: a number or one a site."""
+    total = 0.5 * prior.epsilon * (x**2).sum() + ((x - y) ** 2 / (2 * sigma**2)).sum()
     for _, expert, sites in cliques(prior, x.shape):
         total -= math.log(expert_density(expert, sum(tap * x[r, c] for r, c, tap in sites)))
     return total
@@ -55,9 +55,12 @@ def score(prior, x, y, sigma):
 
 
 def precision_matrix(prior, shape, precisions, constant):
-    """Q = W diag(precisions) W^T + constant I, dense; precisions[f, row * width + column] a clique."""
+    """Q = W diag(precisions) W^T + diag(constant), dense; precisions[f, row * width + column] a clique.
+
+    constant: one number, or one a site.
+    """
     size = shape[0] * shape[1]
-    matrix = constant * np.eye(size)
+    matrix = np.diag(np.broadcast_to(constant, shape).ravel()).astype(float)
     for f, _, sites in cliques(prior, shape):
         row = np.zeros(size)
         for r, c, tap in sites:

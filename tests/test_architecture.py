@@ -10,9 +10,9 @@ FLOORS = [
     ["__main__"],
     ["cli"],
     ["paper"],
-    ["evaluation", "outputs", "region"],
-    ["tiles"],
+    ["evaluation", "outputs"],
     ["run"],
+    ["outcome", "presets"],
     ["samplers"],
     ["posterior"],
     ["target"],
@@ -21,7 +21,7 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
-    ["camera", "colour", "data", "export", "files", "jit", "metrics", "noise", "panels", "random_fields", "threads"],
+    ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

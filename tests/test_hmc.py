@@ -14,7 +14,7 @@ def test_hmc_matches_the_closed_form(gaussian_prior):
     constant = posterior.noise_precision + gaussian_prior.epsilon
     precisions = np.full((2, posterior.size), 0.01)
     covariance = np.linalg.inv(naive.precision_matrix(gaussian_prior, posterior.shape, precisions, constant))
-    mean = (covariance @ posterior.noisy.ravel() * posterior.noise_precision).reshape(posterior.shape)
+    mean = (covariance @ (posterior.noisy * posterior.noise_precision).ravel()).reshape(posterior.shape)
     std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
     *_, last = HMC(samples=20_000, chains=50).estimates(posterior, np.random.default_rng(0))
     assert np.abs(last.mean - mean).max() < 0.05 * std.mean()

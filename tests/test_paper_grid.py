@@ -57,6 +57,18 @@ def test_the_table_of_a_potential_goes_on_beyond_its_end(grid):
     assert np.allclose([table_slope(table, v) for v in u], node_slope(u), rtol=2e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value)")
+def test_no_number_reads_outside_the_table_of_a_potential(grid):
+    table = grid.potentials.table
+    guarded = np.full(3 * len(table), np.nan, np.float32)
+    guarded[len(table) : 2 * len(table)] = table
+    inner = guarded[len(table) : 2 * len(table)]
+    assert table_slope(inner, np.float32(1e30)) == pytest.approx(node_slope(np.array(1e3)), rel=1e-4)
+    assert table_slope(inner, np.float32(-1e30)) == pytest.approx(-1e30, rel=1e-4)
+    for strange in (np.nan, -np.nan, np.inf, -np.inf):
+        table_slope(inner, np.float32(strange))  # NaN or infinite, and no crash
+
+
 def test_observations_follow_the_mixture():
     y = draw_y((300, 300), np.random.default_rng(0)) - 2
     u = np.linspace(-12, 25, 3701)

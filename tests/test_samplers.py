@@ -25,7 +25,7 @@ def gaussian(gaussian_prior):
     constant = posterior.noise_precision + gaussian_prior.epsilon
     matrix = naive.precision_matrix(gaussian_prior, posterior.shape, np.full((2, posterior.size), 0.01), constant)
     covariance = np.linalg.inv(matrix)
-    mean = covariance @ posterior.noisy.ravel() * posterior.noise_precision
+    mean = covariance @ (posterior.noisy * posterior.noise_precision).ravel()
     return posterior, mean.reshape(posterior.shape), covariance
 
 

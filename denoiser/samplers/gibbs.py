@@ -1,7 +1,7 @@
 """Auxiliary-variable Gibbs sampling (Schmidt, Gao, Roth, CVPR 2010): the exact reference.
 
 Each clique gets an auxiliary scale z_c. A sweep draws all z given x, then all of x jointly given z, which is
-Gaussian: x ~ N(mu, Q^-1) with Q = W diag(precision * s_z) W^T + (epsilon + 1/sigma^2) I, by perturb-and-solve.
+Gaussian: x ~ N(mu, Q^-1) with Q = W diag(precision * s_z) W^T + diag(epsilon + 1/sigma^2), by perturb-and-solve.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 from denoiser.exp2 import LOG2E, exp2
 from denoiser.jit import kernel
 from denoiser.posterior import Posterior
+from denoiser.priors import FilterBank
 from denoiser.random_fields import normal_fields, uniform_fields
-from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.chains import Draws, rhat
 from denoiser.threads import parallel
 
@@ -75,7 +76,7 @@ class Chain:
         self._precisions = np.array([e.precisions for e in experts], np.float32)
         self._noisy = posterior.noisy.astype(np.float32).ravel()
         self._noisy_responses = stencil.responses(self._noisy)
-        self._constant = posterior.noise_precision + prior.epsilon
+        self._constant = (posterior.noise_precision + prior.epsilon).astype(np.float32).ravel()  # one value a pixel
         self._drawn = np.empty(stencil.cliques, np.float32)  # the clique precisions that z stands for
         self._scratch = stencil.workspace()
         self._shift = np.zeros(stencil.size, np.float32)  # x - y, the unknown of the solver
@@ -128,8 +129,7 @@ class Chain:
         return np.sqrt(self._drawn) * self._normals(len(self._drawn)).reshape(self._drawn.shape)
 
     def _pixel_noise(self) -> np.ndarray:
-        scale = np.float32(np.sqrt(self._constant))
-        return scale * self._normals(1).ravel()
+        return np.sqrt(self._constant) * self._normals(1).ravel()
 
     def _normals(self, count: int) -> np.ndarray:
         return normal_fields(self.rng, (count, *self.posterior.shape), self.posterior.origin)
@@ -144,6 +144,7 @@ class Gibbs(Sampler):
 
     name: ClassVar[str] = "gibbs"
     title: ClassVar[str] = "Aux. Gibbs"
+    draws_option: ClassVar[str] = "samples"
 
     samples: int = option(200, "draws to average, over all chains together", low=2)
     burn_in: int = option(20, "sweeps of each chain to forget; it mixes in about five", low=0)
@@ -151,6 +152,13 @@ class Gibbs(Sampler):
     rao_blackwell: bool = option(False, "average E[x | z] instead of x: less noise in the mean, twice the time")
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
     tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6)
+
+    @property
+    def kept(self) -> int:
+        return min(self.keep, self.samples)
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.kept + solver_bytes(prior, self.chains)
 
     @property
     def total(self) -> int:

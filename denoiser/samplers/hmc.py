@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.priors import FilterBank
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.chains import Draws, rhat
 from denoiser.samplers.particles import start
 from denoiser.target import Target
@@ -80,6 +81,7 @@ class HMC(Sampler):
 
     name: ClassVar[str] = "hmc"
     title: ClassVar[str] = "HMC"
+    draws_option: ClassVar[str] = "samples"
 
     samples: int = option(400, "draws to average, over all chains together", low=2)
     burn_in: int = option(100, "transitions to forget; the step size adapts meanwhile", low=0)
@@ -89,10 +91,17 @@ class HMC(Sampler):
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
 
     @property
+    def kept(self) -> int:
+        return min(self.keep, self.samples)
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.kept + solver_bytes(prior, self.chains)
+
+    @property
     def total(self) -> int:
         return self.burn_in + math.ceil(self.samples / self.chains)
 
-    def draws(
+    def states(
         self, target: Target, rng: np.random.Generator, first: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
         """States of all chains, their energies, and the acceptance, after every transition; nothing is averaged."""
@@ -110,7 +119,7 @@ class HMC(Sampler):
     ) -> Iterator[Estimate]:
         """Yield an Estimate after each transition; `first` are the states of the chains to begin with."""
         draws = Draws(target.shape, self.samples, self.chains, self.keep)
-        for number, (x, energy, accepted) in enumerate(self.draws(target, rng, first)):
+        for number, (x, energy, accepted) in enumerate(self.states(target, rng, first)):
             burning = number < self.burn_in
             if number in (0, self.burn_in):  # what is averaged during burn-in is for the eye only
                 draws.forget()

@@ -84,7 +84,7 @@ def _gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-d
 
 
 @kernel(fastmath=True)
-def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ignore[no-untyped-def]
+def _site_scores(values, inside, hood, tables, y, precision, potentials, out):  # type: ignore[no-untyped-def]
     """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
     own = values[len(values) - 1]
     lanes = out.shape[1]
@@ -93,7 +93,7 @@ def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ign
     for i in range(len(out)):
         line, mine = out[i], own[i]
         for lane in range(lanes):
-            line[lane] = potentials.precision * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
+            line[lane] = precision[lane] * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
     if len(potentials.table) > 0:
         for i in range(len(out)):
             line, mine = out[i], own[i]
@@ -294,13 +294,14 @@ def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  
     values, inside, scores, gradient, repulsion = scratch
     lanes = len(block)
     _gather(x, shape, block, hood, values, inside)
-    local_y = np.empty(lanes, np.float32)
+    local_y, local_precision = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
     local_h = np.empty((len(h), lanes), np.float32)
     for lane in range(lanes):
         local_y[lane] = potentials.y[block[lane]]
+        local_precision[lane] = potentials.precision[block[lane]]
         for f in range(len(h)):
             local_h[f, lane] = h[f, block[lane]]
-    _site_scores(values, inside, hood, tables, local_y, potentials, scores)
+    _site_scores(values, inside, hood, tables, local_y, local_precision, potentials, scores)
     _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
 
 

@@ -37,12 +37,12 @@ def reweighted_means(
     shift = np.zeros(stencil.size) if x is None else x - noisy  # the unknown
     noisy_responses = stencil.responses(noisy)
     precisions = np.empty(stencil.cliques)
+    constant = posterior.noise_precision.ravel() + prior.epsilon
     scratch = stencil.workspace()
     for table in tables:
         responses = stencil.responses(noisy + shift)
         _expected_precisions(table, responses, shape[1], stencil.extents, precisions)
         b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
-        constant = posterior.noise_precision + prior.epsilon
         stencil.solve(precisions, constant, b, shift, tolerance, scratch)
         yield noisy + shift
 

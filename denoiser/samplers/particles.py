@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from denoiser.jit import kernel
 from denoiser.posterior import Posterior
+from denoiser.priors import FilterBank
 from denoiser.random_fields import normal_fields
-from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.gibbs import Chain
 from denoiser.samplers.map import reweighted_means
 from denoiser.target import Target
@@ -74,13 +75,13 @@ def start(target: Target, rng: np.random.Generator, count: int, kind: str) -> np
     """
     if kind == "smooth" and isinstance(target, Posterior):
         return _smooth_start(target, rng, count)
-    spread = target.sigma * normal_fields(rng, (count, *target.shape), target.origin)
+    spread = target.spread * normal_fields(rng, (count, *target.shape), target.origin)
     return (target.noisy.astype(np.float32) + spread).reshape(count, -1)
 
 
 def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) -> np.ndarray:
     x = np.empty((count, posterior.size), np.float32)
-    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
+    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 / posterior.sigma**2)] * 4, 1e-2)
 
     def pair(item: tuple[int, np.random.Generator]) -> None:
         first, child = item
@@ -107,7 +108,7 @@ class Move(NamedTuple):
 
 def schedule(optimiser: str, iterations: int, target: Target) -> Iterator[Move]:
     """The sweeps of an optimiser, one after the other."""
-    sigma, sharpest, soft = target.sigma, target.sharpest, CAP * target.noise_precision
+    sigma, sharpest, soft = target.sigma, target.sharpest, CAP / target.sigma**2
     if optimiser == "adagrad":
         for sweep in range(iterations):
             yield Move(0.6 * sigma, None, sweep == 0)
@@ -141,6 +142,8 @@ class Mover(Protocol):
 class ParticleSampler(Sampler):
     """The options and the loop of a particle method; `mover` makes the difference."""
 
+    draws_option: ClassVar[str] = "particles"
+
     particles: int = option(50, "candidate images; time grows with the square, accuracy slowly", low=2)
     iterations: int = option(60, "sweeps over the image", low=1)
     step: float = option(1.0, "multiplies the step sizes", low=0)
@@ -157,6 +160,9 @@ class ParticleSampler(Sampler):
     @property
     def total(self) -> int:
         return self.iterations
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.particles + solver_bytes(prior)
 
     def mover(self, target: Target) -> Mover:
         """What moves the particles of a run on this target."""

@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from qtpy.QtCore import Qt, Signal
@@ -22,9 +23,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from denoiser.presets import QUALITIES, choose
 from denoiser.priors import available_priors, load_prior
-from denoiser.run import QUALITIES
-from denoiser.samplers import DEFAULT_METHOD, METHODS, Sampler, make_sampler
+from denoiser.samplers import METHODS, Sampler, make_sampler
 
 from .fields import Fields, Level
 from .options import OptionsForm
@@ -196,13 +197,13 @@ class Controls(QFrame):
         name = self.quality.currentData()
         if name == CUSTOM:
             return
-        preset: dict[str, Any] = dict(QUALITIES[name])
-        for box, value in ((self.method, preset.pop("method", DEFAULT_METHOD)),
-                           (self.prior, preset.pop("prior", "pairwise"))):  # fmt: skip
+        sampler, prior = choose(name)
+        for box, value in ((self.method, sampler.name), (self.prior, prior.name)):
             box.blockSignals(True)
             box.setCurrentIndex(box.findData(value))
             box.blockSignals(False)
-        self.options.preset(preset)
+        plain = type(sampler)()
+        self.options.preset({k: v for k, v in asdict(sampler).items() if v != getattr(plain, k)})
         self.options.show_method(str(self.method.currentData()))
         self.method_changed.emit()
 

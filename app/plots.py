@@ -86,7 +86,7 @@ class Plots(pg.GraphicsLayoutWidget):
         self._last = experiment, a, b
         if self._colours is None:
             return
-        experiment = experiment if a is None else a.request.experiment
+        experiment = experiment if a is None else a.plan.experiment
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
         self._title(_SPREAD, "Uncertainty")
         for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):

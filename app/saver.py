@@ -35,32 +35,33 @@ class Kind(NamedTuple):
 
 
 def _result(target: str, run: Run) -> None:
-    images.write(target, run.snapshot.mean, run.snapshot.request.source.picture)
+    images.write(target, run.snapshot.mean, run.snapshot.plan.source.picture)
 
 
 def _sure(run: Run) -> None:
-    sampler = run.snapshot.request.sampler
+    sampler = run.snapshot.plan.sampler
     if not sampler.uncertain:
         raise ValueError(f"{sampler.title} gives one picture, and no idea how sure it is")
 
 
 def _std(target: str, run: Run) -> None:
     _sure(run)
-    outputs.write_std(target, run.snapshot.std, run.snapshot.request.source.grey)
+    if run.snapshot.done is not None and target.lower().endswith(".png"):
+        raise ValueError("part of this run is not finished, and a PNG cannot say that its numbers are missing; use TIFF")
+    outputs.write_std(target, run.snapshot.std, run.snapshot.plan.source.grey)
 
 
 def _residual(target: str, run: Run) -> None:
     s = run.snapshot
-    outputs.write_residual(target, s.noisy - s.mean, s.request.source.grey)
+    outputs.write_residual(target, s.noisy - s.mean, s.plan.source.grey)
 
 
 def _samples(target: str, run: Run) -> None:
     _sure(run)
     s = run.snapshot
-    if s.samples is None and s.count:
-        raise ValueError("the particles of this run were let go to save memory; run it again")
-    samples = np.empty((0, *s.mean.shape), np.float32) if s.samples is None else s.samples
-    outputs.write_samples(target, s.mean, s.std, samples)
+    if not s.particles:
+        raise ValueError(f"there are no particles: {s.outcome.without}")
+    outputs.write_samples(target, s.mean, s.std, s.outcome.samples)
 
 
 def _figure(target: str, pictures: list[tuple[str, np.ndarray]]) -> None:

@@ -85,7 +85,8 @@ class RunTable(QTableWidget):
                 value = values[name]
                 text = "–" if value is None else _FORMS.get(name, "{}").format(value)
                 if name == "iterations" and not values["whole"]:
-                    text = f"stopped at {text}"
+                    part = values["finished"] < 1
+                    text = f"{100 * values['finished']:.0f} % finished" if part else f"stopped at {text}"
                 cell = Cell(text, value)
                 cell.setData(Qt.UserRole, run)
                 cell.setToolTip(tip)

@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, QRectF, Qt, Signal
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from superqt import QElidingLabel, QLabeledSlider
 
-from denoiser.region import Region
+from denoiser.pieces import Region
 
 from .display import CONTENTS
 from .theme import Colours

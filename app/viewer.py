@@ -12,7 +12,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
-from denoiser.region import Region
+from denoiser.pieces import Region
 
 from .background import Background
 from .display import CONTENTS, Scene, caption, grey_bytes, render, why_empty

@@ -18,7 +18,7 @@ from .background import Task
 from .display import CONTENTS, Scene, caption, duration, readout
 from .runner import Runner
 from .saver import Saver, figure_panels
-from .session import Request, Run, Snapshot, Source, table_csv
+from .session import Plan, Run, Snapshot, Source, table_csv
 from .shell import Shell
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
@@ -89,8 +89,7 @@ class Window(Shell):
         self.pages.setCurrentWidget(self.viewer)
         self.viewer.take_keys()
         self.plots.clear_curves()
-        height, width = source.pixels.shape[:2]
-        self.tell(f"{width} × {height}, {'colour' if source.axis else 'grey'}, {source.picture.format}")
+        self.tell(source.description)
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:
@@ -103,21 +102,21 @@ class Window(Shell):
             self.controls.sigma.setValue(self.source.measured)
             self.controls.tell_noise(self.source.measured)
 
-    def _request(self, method: str | None = None) -> Request | None:
+    def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
         c = self.controls
         if self.source is None:
             return None
         sigma = round(c.sigma.value(), 2)
-        return Request(self.source, c.experiment, sigma, c.sampler(method), c.prior.currentData(), c.seed.value())
+        return Plan(self.source, c.experiment, sigma, c.sampler(method), c.prior.currentData(), c.seed.value())
 
     def _noise_changed(self) -> None:
         if self.source is not None:
             self._redo_noise.start()
 
     def _make_noise(self, fit: bool = False) -> None:
-        request = self._request()
-        if request is None:
+        plan = self._plan()
+        if plan is None:
             return
         if self._noise is not None:
             self._noise.stop()
@@ -125,12 +124,12 @@ class Window(Shell):
 
         def done(noisy: object) -> None:
             self._noise = None
-            if request.source is self.source:
-                self._show(Scene(request.source, request.experiment, noisy, a, b), fit)
+            if plan.source is self.source:
+                self._show(Scene(plan.source, plan.experiment, noisy, a, b), fit)
                 self._preview()
 
         self._noise = self.background.start(
-            lambda _: request.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
+            lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
         )
 
     def _show(self, scene: Scene, fit: bool = False) -> None:
@@ -144,14 +143,14 @@ class Window(Shell):
 
     def run(self) -> None:
         """Denoise."""
-        request = self._request()
-        if request is not None:
-            self.runner.start([request])
+        plan = self._plan()
+        if plan is not None:
+            self.runner.start([plan])
 
     def compare(self) -> None:
         """All methods."""
         if self.source is not None:
-            self.runner.start([self._request(method) for method in METHODS])
+            self.runner.start([self._plan(method) for method in METHODS])
 
     def cancel(self) -> None:
         """Stop at once."""
@@ -161,16 +160,16 @@ class Window(Shell):
 
     def _progressed(self, snapshot: Snapshot) -> None:
         count, of = self.runner.batch
-        which = f"{snapshot.request.sampler.title} ({count} of {of})  " if of > 1 else ""
+        which = f"{snapshot.plan.sampler.title} ({count} of {of})  " if of > 1 else ""
         left = f"{duration(snapshot.eta)} left" if snapshot.eta >= 1 else "almost done"
         self.progress.setRange(0, snapshot.total)
         self.progress.setValue(snapshot.step)
         self.tell(f"{which}{snapshot.step} of {snapshot.total} · {left}")
         b = self.b or self.a
-        request, other = snapshot.request, b.snapshot if b else None
-        self.scene = Scene(request.source, request.experiment, snapshot.noisy, snapshot, other)
+        plan, other = snapshot.plan, b.snapshot if b else None
+        self.scene = Scene(plan.source, plan.experiment, snapshot.noisy, snapshot, other)
         self.viewer.set_scene(self.scene)
-        self.plots.show_curves(request.experiment, snapshot, other)
+        self.plots.show_curves(plan.experiment, snapshot, other)
 
     def _added(self, run: Run) -> None:
         self.a, self.b = run, self.a if self.a is not run else self.b
@@ -204,9 +203,9 @@ class Window(Shell):
         self._update_state()
 
     def _preview(self) -> None:
-        request = self._request() if self.acts["show_region"].isChecked() else None
-        if request is not None and self.scene is not None:
-            self.runner.preview(request, self.viewer.region)
+        plan = self._plan() if self.acts["show_region"].isChecked() else None
+        if plan is not None and self.scene is not None:
+            self.runner.preview(plan, self.viewer.region)
 
     # ------------------------------------------------------------------------------------- state
 
@@ -287,9 +286,9 @@ class Window(Shell):
 
     def copy_command(self) -> None:
         """The command that does the same as result A, or as the controls if there is none yet."""
-        request = self.a.snapshot.request if self.a is not None else self._request()
-        if request is not None:
-            QApplication.clipboard().setText(request.command())
+        plan = self.a.snapshot.plan if self.a is not None else self._plan()
+        if plan is not None:
+            QApplication.clipboard().setText(plan.command())
             self.tell("The command is on the clipboard")
 
     def _could_lose(self) -> bool:

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import QApplication, QDialog, QTextBrowser
 
 import denoiser
 from denoiser import add_noise, images
-from denoiser.region import Region, iterate_region
+from denoiser.pieces import Region
 from denoiser.samplers.mp_svgd import MPSVGD
 
 # ---------------------------------------------------------------------------------------- the story
@@ -271,7 +271,7 @@ def test_any_content_in_any_view(qtbot, window, file, clean, tmp_path, monkeypat
     assert view.slider.maximum() == QUICK["particles"] - 1
     press(qtbot, window, ".")
     qtbot.waitUntil(lambda: not np.array_equal(view.image.image, shown["particle"]), timeout=LONG)
-    assert np.abs(view.image.image - np.clip(snapshot.samples[1], 0, 255)).max() <= 0.51
+    assert np.abs(view.image.image - np.clip(snapshot.outcome.samples[1], 0, 255)).max() <= 0.51
     save(qtbot, window, monkeypatch, "Ctrl+E", tmp_path / "figure.png")
     with Image.open(tmp_path / "figure.png") as figure:
         assert figure.width > 3 * 64
@@ -347,7 +347,7 @@ def test_a_region_is_what_the_whole_gives_there(prior):
     noisy, region = add_noise(clean, 20), Region(41, 50, 75, 94)
     options = {"method": "mp-svgd", "prior": prior, "start": "noisy", "particles": 4, "iterations": 6}
     whole = denoiser.denoise(noisy, 20, data_range=255, **options)
-    part = list(iterate_region(noisy, 20, region, data_range=255, **options))[-1]
+    part = denoiser.denoise(noisy, 20, data_range=255, region=region, **options)
     np.testing.assert_allclose(part.mean, region.of(whole.mean), atol=1e-3)
     np.testing.assert_allclose(part.std, region.of(whole.std), atol=1e-3)
 

@@ -21,7 +21,8 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
-    ["camera", "colour", "data", "export", "files", "jit", "metrics", "noise", "panels", "random_fields", "threads", "units"],
+    ["units"],
+    ["camera", "colour", "data", "export", "files", "jit", "metrics", "noise", "panels", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

@@ -86,8 +86,16 @@ def test_as_good_as_8_bits(name, hot, clean, noisy, in_8_bits):
 
 @pytest.mark.parametrize(
     ("image", "white"),
-    [("uint16", 65535), ("12 bits in uint16", 4095), ("12 bits in int16", 4095), ("8 bits in uint64", 255)]
-    + [("0 to 1", 1), ("0 to 255", 255), ("0 to 4095", 4095), ("uint32", 2**32 - 1)],
+    {
+        "uint16": 65535,
+        "12 bits in uint16": 4095,
+        "12 bits in int16": 4095,
+        "8 bits in uint64": 255,
+        "0 to 1": 1,
+        "0 to 255": 255,
+        "0 to 4095": 4095,
+        "uint32": 2**32 - 1,
+    }.items(),  # fmt: skip
 )
 def test_a_range_that_everybody_uses_is_found_exactly(image, white, noisy):
     found = units(stretched(noisy, *FORMATS[image]))

@@ -8,6 +8,8 @@ depth that the pixels evidently use, and otherwise a range measured so that the 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,11 +76,15 @@ class _Contents:
 
 
 def units(
-    pixels: np.ndarray, *, white: float | None = None, black: float | None = None, claim: Claim | None = None
+    pixels: np.ndarray | Sequence[np.ndarray],
+    *,
+    white: float | None = None,
+    black: float | None = None,
+    claim: Claim | None = None,
 ) -> Units:
-    """Black and white of a picture, or of a stack of pictures, that shall be denoised in one scale.
+    """Black and white of a picture, or of the pages of a stack that shall be denoised in one scale.
 
-    pixels: (height, width), (height, width, channels) or (pages, height, width[, channels]); any whole or real numbers.
+    pixels: (height, width) or (height, width, channels), whole or real numbers; or a list of such arrays of one type.
     white, black: what the user says; it goes before everything else. White alone means a black of 0.
     claim: what the file says. It is not believed where the contents leave the range or take up less than a quarter.
 
@@ -90,23 +96,17 @@ def units(
     >>> print(units(np.zeros((9, 9)), white=2.5))
     black 0, white 2.5 (given)
     """
-    if np.ma.is_masked(pixels):
-        raise ValueError("a masked array with masked pixels; fill them with values first")
-    pixels = np.asarray(pixels)
-    if pixels.dtype.kind not in "uif":
-        raise ValueError(f"pixels must be whole or real numbers, got {pixels.dtype}")
-    if not pixels.size:
-        raise ValueError(f"pixels must not be empty, got the shape {pixels.shape}")
+    pages = [_checked(page) for page in (pixels if isinstance(pixels, list | tuple) else [pixels])]
     for name, value in (("white", white), ("black", black)):
         if value is not None and not np.isfinite(value):
             raise ValueError(f"{name} must be a finite number, got {value}")
-    lowest, highest = float(pixels.min()), float(pixels.max())
+    lowest, highest = min(float(page.min()) for page in pages), max(float(page.max()) for page in pages)
     if not np.isfinite(lowest) or not np.isfinite(highest):
         raise ValueError("some of its pixels are not numbers (NaN or infinite); replace them first")
     if white is not None:
         found = Units(0.0 if black is None else float(black), float(white), "given")
     else:
-        found = _decided(pixels, claim)
+        found = _decided(pages, (lowest, highest), claim)
         if black is not None:
             found = Units(float(black), found.white, f"black given, white: {found.how}")
     if not found.white - found.black > 1e-30 * max(abs(found.white), abs(found.black), 1e-200):
@@ -120,31 +120,46 @@ def units(
     return found
 
 
-def _decided(pixels: np.ndarray, claim: Claim | None) -> Units:
-    """The range of a picture that nobody has given one."""
-    if pixels.dtype == np.uint8:
-        return Units(0.0, 255.0, "8 bits")
-    contents = _contents(pixels)
+def _checked(page: np.ndarray) -> np.ndarray:
+    """(height, width, channels), if that is what it is."""
+    if np.ma.is_masked(page):
+        raise ValueError("a masked array with masked pixels; fill them with values first")
+    page = np.asarray(page)
+    if page.dtype.kind not in "uif":
+        raise ValueError(f"pixels must be whole or real numbers, got {page.dtype}")
+    if page.ndim not in (2, 3):
+        raise ValueError(f"pixels must have 2 or 3 axes, got the shape {page.shape}")
+    if not page.size:
+        raise ValueError(f"pixels must not be empty, got the shape {page.shape}")
+    return page.reshape(*page.shape[:2], -1)
+
+
+def _decided(pages: list[np.ndarray], ends: tuple[float, float], claim: Claim | None) -> Units:
+    """The range of a picture that nobody has given one; `ends` are its smallest and largest value."""
+    dtype = pages[0].dtype
+    if dtype == np.uint8:  # too coarse to be stretched
+        return Units(0.0, 255.0, "8 bits") if claim is None else Units(claim.black, claim.white, claim.source)
+    contents = _contents(pages)
     if claim is not None and contents.fill(claim.black, claim.white) >= 0.25:
         return Units(claim.black, claim.white, claim.source)
-    for most in _customary(pixels.dtype):
+    for most in _customary(dtype):
         if contents.high > most / 2 and contents.fill(0.0, most) >= 0.25:
-            return Units(0.0, most, _words(most, pixels.dtype))
+            return Units(0.0, most, _words(most, dtype))
     for most in _DEPTHS:  # only if nearly filled: 100 to 700 are not ten bits, but a range of their own
         if contents.fill(0.0, most) >= 0.75:
             return Units(0.0, most, f"{round(np.log2(most + 1))} bits, seen in the pixels")
-    return _measured(pixels, contents, claim)
+    return _measured(dtype, contents, ends, claim)
 
 
-def _measured(pixels: np.ndarray, contents: _Contents, claim: Claim | None) -> Units:
+def _measured(dtype: np.dtype, contents: _Contents, ends: tuple[float, float], claim: Claim | None) -> Units:
     """A range that the contents fill well, however noisy they are; for a flat picture one that they lie in."""
     low, high = contents.low, contents.high
     if not high > low:
         if claim is not None and claim.black <= low <= claim.white:
             return Units(claim.black, claim.white, claim.source)
-        top = max(abs(float(pixels.min())), abs(float(pixels.max())))
-        most = next((m for m in (*_customary(pixels.dtype), *_DEPTHS) if top <= m), top)
-        return Units(0.0, most, f"a flat picture, {_words(most, pixels.dtype)}")
+        top = max(map(abs, ends))
+        most = next((m for m in (*_customary(dtype), *_DEPTHS) if top <= m), top)
+        return Units(0.0, most, f"a flat picture, {_words(most, dtype)}")
     span = max((high - low) / _FILLED, contents.noise * 255 / _LOUDEST)
     middle = (low + high) / 2
     words = f"measured: {100 - 2 * _TAIL:g} % of the picture lie between {low:.5g} and {high:.5g}"
@@ -167,32 +182,23 @@ def _words(most: float, dtype: np.dtype) -> str:
     return f"{round(np.log2(most + 1))} bits"
 
 
-def _contents(pixels: np.ndarray) -> _Contents:
+def _contents(pages: list[np.ndarray]) -> _Contents:
     """Low and high of the medians of 3x3 blocks but for a tenth of a per cent, so that no hot pixel decides."""
-    flat = pixels.reshape(-1, *pixels.shape[-3:]) if pixels.ndim == 4 else _as_pages(pixels)
-    pages, height, width, channels = flat.shape
-    side_y, side_x = min(_BLOCK, height), min(_BLOCK, width)
-    rows, columns = height // side_y, width // side_x
-    step = max(1, int(np.ceil(np.sqrt(pages * rows * columns / _BLOCKS))))
-    ys = (np.arange(0, rows, step) * side_y)[:, None] + np.arange(side_y)
-    xs = (np.arange(0, columns, step) * side_x)[:, None] + np.arange(side_x)
-    # (pages, blocks down, 3, blocks across, 3, channels)
-    blocks = flat[:, ys.ravel()[:, None], xs.ravel()].astype(np.float64)
-    blocks = blocks.reshape(pages, len(ys), side_y, len(xs), side_x, channels)
-    medians = np.median(blocks, axis=(2, 4))
-    low, high = (float(value) for value in np.percentile(medians, [_TAIL, 100 - _TAIL]))
-    noise = 0.0
-    if side_y > 1 and side_x > 1:
-        corner = blocks[:, :, :2, :, :2]
-        diagonal = corner[:, :, 0, :, 0] - corner[:, :, 0, :, 1] - corner[:, :, 1, :, 0] + corner[:, :, 1, :, 1]
-        noise = float(np.median(np.abs(diagonal))) / 2 / _QUARTILE
+    medians, diagonals = [], []
+    for page in pages:
+        height, width, channels = page.shape
+        side_y, side_x = min(_BLOCK, height), min(_BLOCK, width)
+        rows, columns = height // side_y, width // side_x
+        step = max(1, math.ceil(math.sqrt(rows * columns * len(pages) / _BLOCKS)))
+        ys = (np.arange(0, rows, step) * side_y)[:, None] + np.arange(side_y)
+        xs = (np.arange(0, columns, step) * side_x)[:, None] + np.arange(side_x)
+        # axes: blocks down, 3, blocks across, 3, channels
+        blocks = page[ys.ravel()[:, None], xs.ravel()].astype(np.float64)
+        blocks = blocks.reshape(len(ys), side_y, len(xs), side_x, channels)
+        medians.append(np.median(blocks, axis=(1, 3)).ravel())
+        if side_y > 1 and side_x > 1:
+            across = blocks[:, :, :, 0] - blocks[:, :, :, 1]
+            diagonals.append(np.abs(across[:, 0] - across[:, 1]).ravel())
+    low, high = (float(value) for value in np.percentile(np.concatenate(medians), [_TAIL, 100 - _TAIL]))
+    noise = float(np.median(np.concatenate(diagonals))) / 2 / _QUARTILE if diagonals else 0.0
     return _Contents(low, high, noise)
-
-
-def _as_pages(pixels: np.ndarray) -> np.ndarray:
-    """(pages, height, width, channels) of one picture, or of grey pages; three numbers last mean colour."""
-    if pixels.ndim == 2:
-        return pixels[None, :, :, None]
-    if pixels.ndim == 3:
-        return pixels[None] if pixels.shape[2] <= 4 else pixels[..., None]
-    raise ValueError(f"pixels must have 2 to 4 axes, got the shape {pixels.shape}")

@@ -95,7 +95,7 @@ def test_as_good_as_8_bits(name, hot, clean, noisy, in_8_bits):
         "0 to 255": 255,
         "0 to 4095": 4095,
         "uint32": 2**32 - 1,
-    }.items(),  # fmt: skip
+    }.items(),
 )
 def test_a_range_that_everybody_uses_is_found_exactly(image, white, noisy):
     found = units(stretched(noisy, *FORMATS[image]))
@@ -117,6 +117,7 @@ def test_8_bits_are_what_they_are():
     dark = np.full((9, 9), 3, np.uint8)
     dark[4, 4] = 9
     assert units(dark) == Units(0, 255, "8 bits")
+    assert units(dark, claim=Claim(0, 99, "its header")) == Units(0, 99, "its header")
 
 
 def test_what_is_given_goes_before_everything(noisy):
@@ -161,9 +162,9 @@ def test_pure_noise_is_not_stretched_without_end():
 
 def test_many_pages_and_thin_and_large_pictures(noisy):
     image = stretched(noisy, 100, 600, np.uint16)
-    assert units(np.stack([image, image // 3])).white == pytest.approx(units(image).white, abs=40)
+    assert units([image, image // 3]).white == pytest.approx(units(image).white, abs=40)
     colour = np.repeat(image[..., None], 3, axis=2)
-    for same in (colour, np.stack([colour] * 4)):
+    for same in (colour, [colour] * 4, [colour, image]):
         assert units(same).white == pytest.approx(units(image).white, abs=1)
     for shape in ((1, 1), (1, 900), (900, 1), (2, 2), (2, 5000)):
         assert units(np.resize(image, shape)).white > 100

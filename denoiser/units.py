@@ -9,7 +9,6 @@ depth that the pixels evidently use, and otherwise a range measured so that the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +75,7 @@ class _Contents:
 
 
 def units(
-    pixels: np.ndarray | Sequence[np.ndarray],
+    pixels: np.ndarray | list[np.ndarray],
     *,
     white: float | None = None,
     black: float | None = None,
@@ -96,7 +95,7 @@ def units(
     >>> print(units(np.zeros((9, 9)), white=2.5))
     black 0, white 2.5 (given)
     """
-    pages = [_checked(page) for page in (pixels if isinstance(pixels, list | tuple) else [pixels])]
+    pages = [_checked(page) for page in (pixels if isinstance(pixels, list) else [pixels])]
     for name, value in (("white", white), ("black", black)):
         if value is not None and not np.isfinite(value):
             raise ValueError(f"{name} must be a finite number, got {value}")

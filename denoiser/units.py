@@ -69,7 +69,7 @@ class _Contents:
 
     def fill(self, black: float, white: float) -> float:
         """Which part of a range they take up, 0 to 1; 0 if they do not lie in it."""
-        slack = 0.05 * (white - black) + 3 * _BLOCK_NOISE * self.noise
+        slack = min(0.05 * (white - black) + 3 * _BLOCK_NOISE * self.noise, 0.25 * (white - black))
         inside = black - slack <= self.low and self.high <= white + slack
         return (self.high - self.low) / (white - black) if inside else 0.0
 

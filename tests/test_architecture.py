@@ -23,6 +23,7 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
+    ["units"],
     ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces"],
     ["random_fields", "threads"],
 ]

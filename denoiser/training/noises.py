@@ -49,7 +49,7 @@ class Noises:
         if self.made < _BANK or self.made % 2 == 0:
             self._renew()
         self.made += 1
-        samples = [self._sample(*kinds[k], size) for k in chosen]
+        samples = [self._sample(*kinds[int(k)], size=size) for k in chosen]
         return Batch(*(np.stack(arrays) for arrays in zip(*samples, strict=True)))
 
     def _sample(self, kind: str, colours: str, size: int) -> Batch:

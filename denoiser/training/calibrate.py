@@ -66,14 +66,14 @@ def _row(model: Model, pictures: Sequence[np.ndarray], colour: int, level: float
     return row
 
 
-def _versions(picture: np.ndarray, colour: int, level: float) -> list[tuple[np.ndarray, np.float32]]:
+def _versions(picture: np.ndarray, colour: int, level: float) -> list[tuple[np.ndarray, float]]:
     """Planes and sigma for which a plane of the network has noise of `level`: the colour picture, the grey picture."""
     versions = []
     if level <= _STRONGEST:
-        versions.append((to_planes(picture).astype(np.float32), np.float32(level)))
+        versions.append((to_planes(picture).astype(np.float32), level))
     if not colour:
-        versions.append(((picture @ GREY).astype(np.float32)[None], np.float32(level / np.sqrt(3))))
-    return versions or [(to_planes(picture).astype(np.float32), np.float32(level))]
+        versions.append(((picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))))
+    return versions or [(to_planes(picture).astype(np.float32), level)]
 
 
 def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:

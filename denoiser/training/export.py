@@ -51,7 +51,7 @@ class _Graph:
 
     def blocks(self, x: str, name: str) -> str:
         """The residual blocks of that name."""
-        for number in range(len(self.network.get_submodule(name))):  # type: ignore[arg-type]
+        for number in range(len(self.network.get_submodule(name))):
             inside = self.add("Relu", self.convolution(x, f"{name}.{number}.first"))
             x = self.add("Add", x, self.convolution(inside, f"{name}.{number}.second"))
         return x

@@ -1,4 +1,4 @@
-"""`denoise train` from its folders to its files: model.onnx, its card model.json, model.pt to resume from, model.png."""
+"""`denoise train` from folders to files: model.onnx, its card model.json, model.pt to resume from, model.png."""
 
 from __future__ import annotations
 

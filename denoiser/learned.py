@@ -30,7 +30,6 @@ QUALITIES = ("fast", "best")
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
 _SIDE = 512  # pixels of a piece, without its halo
 _PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
-_MEMORY = 1 << 30  # bytes that a model file has at most
 
 _DIFFERENCES = (np.array([[-1.0, 1.0]]), np.array([[-1.0], [1.0]]))
 _UNIT = GSM(np.array([1.0]), np.array([1.0]), 1.0)

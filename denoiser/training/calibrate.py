@@ -78,7 +78,7 @@ def _versions(picture: np.ndarray, colour: int, level: float) -> list[tuple[np.n
 
 def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
     """What is added to the logits of the edges so that differences and block means hold their 90 % best."""
-    sampler = make_sampler("gibbs", {"samples": _DRAWS, "burn_in": 0, "keep": _DRAWS})  # exact: the field is Gaussian
+    sampler = make_sampler("direct", {"particles": _DRAWS})
     errors = np.zeros(len(_SHIFTS))
     for number, picture in enumerate(pictures):
         clean, sigma = _versions(picture, 0, level)[-1]
@@ -86,8 +86,8 @@ def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
         found = predict(noisy, sigma, model=model)
         for k, shift in enumerate(_SHIFTS):
             field = LearnedPosterior(found.mean[0], found.std[0], found.right[0] + shift, found.down[0] + shift)
-            *_, last = field.estimates(sampler, np.random.default_rng(number))
-            shares = joint_coverage(clean[0], last.samples)
+            (last,) = sampler.estimates(field, np.random.default_rng(number))
+            shares = joint_coverage(clean[0], field.pictures(last.mean, last.std, last.samples)[2])
             errors[k] += sum((share - 0.9) ** 2 for name, share in shares.items() if name != "pixels")
     best = int(errors.argmin())
     if 0 < best < len(_SHIFTS) - 1:  # between the nodes, by a parabola

@@ -47,7 +47,9 @@ def _sure(run: Run) -> None:
 def _std(target: str, run: Run) -> None:
     _sure(run)
     if run.snapshot.done is not None and target.lower().endswith(".png"):
-        raise ValueError("part of this run is not finished, and a PNG cannot say that its numbers are missing; use TIFF")
+        raise ValueError(
+            "part of this run is not finished, and a PNG cannot say that its numbers are missing; use TIFF"
+        )
     outputs.write_std(target, run.snapshot.std, run.snapshot.plan.source.grey)
 
 

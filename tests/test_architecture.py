@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+
 from conftest import ROOT
 
 # Imports point down this list only; modules of one row do not import each other.

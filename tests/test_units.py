@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from denoiser import denoise, images, metrics
 from denoiser.noise import add_noise
 from denoiser.units import FAR, Claim, Units, units

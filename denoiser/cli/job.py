@@ -182,7 +182,7 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
     request = None
     if report.sigma > 0:
         request = Request(
-            noisy, report.sigma * grey, s.sampler, s.prior, s.seed, axis, white=picture.white, memory=s.memory
+            noisy, report.sigma * grey, s.sampler, s.prior, s.seed, axis, picture.white, picture.black, s.memory
         )
         if s.samples and len(request.pieces()) > 1:
             raise ValueError("too large for --samples in this memory; allow more with --memory")

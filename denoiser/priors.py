@@ -129,7 +129,8 @@ class Prior(FilterBank):
 def available_priors() -> dict[str, Path]:
     """Names of the priors that come with the program, and their files."""
     files = sorted(data_folder("models").glob("*.json"))
-    return {file.stem.split("-")[0]: file for file in files}
+    cards = {file.with_suffix(".json") for file in data_folder("models").glob("*.onnx")}  # of networks, not priors
+    return {file.stem.split("-")[0]: file for file in files if file not in cards}
 
 
 def load_prior(name_or_path: str | Path | Prior) -> Prior:

@@ -147,10 +147,16 @@ def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type:
 
 
 class Stencil:
-    """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it."""
+    """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it.
 
-    def __init__(self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32) -> None:
+    scale: what each clique's response is multiplied by, shape `cliques`; None for 1. It makes W into W diag(scale).
+    """
+
+    def __init__(
+        self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32, scale: np.ndarray | None = None
+    ) -> None:
         height, width = shape
+        self._scale: np.ndarray | None = None if scale is None else np.asarray(scale, dtype)
         self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
         starts, offsets, taps = [0], [], []
         pairs, products, steps = [], [], []
@@ -187,11 +193,13 @@ class Stencil:
         """Filter responses of the flat image x, shape `cliques`."""
         out = np.empty(self.cliques, self.dtype) if out is None else out
         filter_responses(x, *self.bank, out)
+        if self._scale is not None:
+            out *= self._scale
         return out
 
     def adjoint(self, values: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add the transpose of `responses`, applied to one value a clique, to the flat image `out`."""
-        filter_adjoint(values, *self.bank, out)
+        filter_adjoint(values if self._scale is None else values * self._scale, *self.bank, out)
         return out
 
     def workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -214,6 +222,8 @@ class Stencil:
         """
         diagonal, coefficients, work = workspace or self.workspace()
         diagonal[:] = constant
+        if self._scale is not None:
+            precisions = precisions * self._scale**2
         width, extents = self.shape[1], self.extents
         _assemble(precisions, width, extents, self._pairs, self._products, diagonal, coefficients)
         return int(_solve(diagonal, coefficients, self._steps, b, x, tolerance, 20 * 1000, work))

@@ -28,12 +28,14 @@ class Estimate:
     std: posterior standard deviation of each pixel; zero for a point estimate.
     samples: particles, shape (M, height, width); M = 0 for a point estimate. Read it before the next iteration.
     figures: numbers worth a curve, such as change, energy, rhat.
+    draws: how many stand behind mean and std so far; None for all that the sampler is going to make.
     """
 
     mean: np.ndarray
     std: np.ndarray
     samples: np.ndarray
     figures: dict[str, float]
+    draws: int | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Sampler:
     title: ClassVar[str]  # what users read
     uses_prior: ClassVar[bool] = True  # whether the prior changes the answer
     draws_option: ClassVar[str] = ""  # the option that sets `draws`; "" for a point estimate
+    needs_moments: ClassVar[bool] = False  # whether it works only on a field that knows its own mean and std
     uncertain: ClassVar[bool] = True  # whether it says how sure it is: a point estimate does not
 
     @classmethod

@@ -35,7 +35,7 @@ class ChainAverages:
         """Mean, standard deviation and stored draws so far."""
         mean, mean_x, mean_xx = self._sums / self.count
         variance = np.maximum(mean_xx - mean_x**2, 0) * (self.count / max(self.count - 1, 1))
-        return Estimate(mean, np.sqrt(variance), self._kept[: self._stored], figures)
+        return Estimate(mean, np.sqrt(variance), self._kept[: self._stored], figures, self.count)
 
 
 def _evenly(samples: int, chains: int, count: int) -> np.ndarray:

@@ -25,8 +25,8 @@ _NO_FACTOR = 1e-16  # bandwidth that makes the kernel vanish where a factor does
 
 
 @inlined(fastmath=True)
-def _site_scores(values, inside, hood, tables, y, precision, potentials, out):  # type: ignore[no-untyped-def]
-    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
+def _site_scores(values, inside, hood, tables, y, precision, scale, potentials, out):  # type: ignore[no-untyped-def]
+    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i; scale[clique, lane] of responses, empty for 1."""
     own = values[len(values) - 1]
     lanes = out.shape[1]
     response = np.empty(lanes, np.float32)
@@ -46,12 +46,18 @@ def _site_scores(values, inside, hood, tables, y, precision, potentials, out):  
         for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
             for lane in range(lanes):
                 weight[lane] *= inside[hood.clique_members[m], lane]
+        if len(scale) > 0:
+            for lane in range(lanes):
+                weight[lane] *= scale[q, lane]
         for i in range(len(out)):
             response[:] = 0
             for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
                 tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
                 for lane in range(lanes):
                     response[lane] += tap * member[lane]
+            if len(scale) > 0:
+                for lane in range(lanes):
+                    response[lane] *= scale[q, lane]
             line = out[i]
             for lane in range(lanes):
                 line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
@@ -223,7 +229,12 @@ def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  
         local_precision[lane] = potentials.precision[block[lane]]
         for f in range(len(h)):
             local_h[f, lane] = h[f, block[lane]]
-    _site_scores(values, inside, hood, tables, local_y, local_precision, potentials, scores)
+    local_scale = np.empty((len(hood.clique_filters) if len(potentials.scale) > 0 else 0, lanes), np.float32)
+    for q in range(len(local_scale)):
+        for lane in range(lanes):
+            corner = block[lane] - hood.clique_rows[q] * shape[1] - hood.clique_columns[q]  # negative: not in the image
+            local_scale[q, lane] = potentials.scale[hood.clique_filters[q], max(corner, 0)]
+    _site_scores(values, inside, hood, tables, local_y, local_precision, local_scale, potentials, scores)
     _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
 
 

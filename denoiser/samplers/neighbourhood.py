@@ -22,6 +22,8 @@ class Neighbourhood(NamedTuple):
     clique_taps: np.ndarray
     clique_filters: np.ndarray  # (C,) which expert
     clique_own_taps: np.ndarray  # (C,) tap on the site itself
+    clique_rows: np.ndarray  # (C,) how far above the site its clique begins
+    clique_columns: np.ndarray  # (C,) how far left of it
     single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
     edges: bool  # four factors, and factor f has the one member f: the pairwise prior, which has a kernel of its own
 
@@ -33,7 +35,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
     factors = (prior.blanket,) if single_kernel else prior.factors
     factor_starts = np.cumsum([0, *(len(f) for f in factors)])
     factor_members = np.array([members.index(site) for factor in factors for site in factor], np.int64)
-    starts, clique_members, taps, filters, own = [0], [], [], [], []
+    starts, clique_members, taps, filters, own, corners = [0], [], [], [], [], []
     for number, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
         for r0, c0 in support:  # the clique in which the site is under this tap
             for r, c in support:
@@ -42,6 +44,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
             starts.append(len(taps))
             filters.append(number)
             own.append(values[r0, c0])
+            corners.append((r0, c0))
     return Neighbourhood(
         np.array([r for r, _ in members]),
         np.array([c for _, c in members]),
@@ -52,6 +55,8 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
         np.array(taps, np.float32),
         np.array(filters),
         np.array(own, np.float32),
+        np.array([r for r, _ in corners]),
+        np.array([c for _, c in corners]),
         single_kernel,
         len(members) == 5 and factor_starts.tolist() == [0, 1, 2, 3, 4] and factor_members.tolist() == [0, 1, 2, 3],
     )

@@ -112,7 +112,6 @@ class Noises:
         else:
             self.bank[(self.made // 2) % _BANK] = entry
 
-
     def _sensor_crop(self) -> np.ndarray:
         """A crop, most often enlarged: sensors have more pixels than lenses have detail, reduced photographs don't."""
         from PIL import Image

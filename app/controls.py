@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from qtpy.QtCore import Qt, Signal
@@ -21,12 +22,12 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QLabeledDoubleSlider
 
+from denoiser.presets import QUALITIES, choose
 from denoiser.priors import available_priors, load_prior
-from denoiser.run import QUALITIES
-from denoiser.samplers import DEFAULT_METHOD, METHODS, Sampler, make_sampler
+from denoiser.samplers import METHODS, Sampler, make_sampler
 
+from .fields import Fields, Level
 from .options import OptionsForm
 
 CUSTOM = "custom"
@@ -52,6 +53,7 @@ class Controls(QFrame):
     changed = Signal()  # noise, seed or mode: the noisy picture is another one
     mode_changed = Signal()
     method_changed = Signal()  # anything else that changes a preview
+    finished = Signal()  # typing has come to an end
 
     def __init__(self) -> None:
         super().__init__(objectName="side")
@@ -67,9 +69,7 @@ class Controls(QFrame):
             self._modes.addButton(button)
             modes.addWidget(button)
 
-        self.sigma = QLabeledDoubleSlider(Qt.Horizontal, objectName="sigma")
-        self.sigma.setRange(0.1, 100)
-        self.sigma.setDecimals(2)
+        self.sigma = Level(0.1, 100, "sigma")
         self.sigma.setValue(20)
         self.sigma.setToolTip(_SIGMA_TIP)
         self.measure_button = QPushButton("Measure", objectName="measure")
@@ -93,7 +93,11 @@ class Controls(QFrame):
             self.prior.addItem(name, name)
             self.prior.setItemData(self.prior.count() - 1, load_prior(name).description, Qt.ToolTipRole)
         self.prior.setToolTip("What the program knows about pictures: pairwise is fast, foe3x3 better and slower")
-        self.options = OptionsForm()
+        self.fields = Fields(self)
+        self.fields.finished.connect(self.finished)
+        self.options = OptionsForm(self.fields)
+        for widget in (self.sigma, self.seed):
+            self.fields.watch(widget)
 
         self.run_button = QPushButton("Run", objectName="primary", enabled=False)
         self.cancel_button = QPushButton("Cancel", enabled=False)
@@ -193,13 +197,13 @@ class Controls(QFrame):
         name = self.quality.currentData()
         if name == CUSTOM:
             return
-        preset: dict[str, Any] = dict(QUALITIES[name])
-        for box, value in ((self.method, preset.pop("method", DEFAULT_METHOD)),
-                           (self.prior, preset.pop("prior", "pairwise"))):  # fmt: skip
+        sampler, prior = choose(name)
+        for box, value in ((self.method, sampler.name), (self.prior, prior.name)):
             box.blockSignals(True)
             box.setCurrentIndex(box.findData(value))
             box.blockSignals(False)
-        self.options.preset(preset)
+        plain = type(sampler)()
+        self.options.preset({k: v for k, v in asdict(sampler).items() if v != getattr(plain, k)})
         self.options.show_method(str(self.method.currentData()))
         self.method_changed.emit()
 

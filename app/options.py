@@ -12,6 +12,8 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QL
 
 from denoiser.samplers import METHODS
 
+from .fields import Fields
+
 #: Plain words for those whose own line is for people who know the method.
 _PLAIN = {
     "particles": "Particles: how many candidate pictures are drawn. More are steadier, and slower.",
@@ -72,8 +74,9 @@ class OptionsForm(QWidget):
 
     edited = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Fields) -> None:
         super().__init__()
+        self._fields = fields
         self.method = ""
         self.editors: dict[str, QWidget] = {}
         self.base: dict[str, Any] = {}
@@ -133,6 +136,7 @@ class OptionsForm(QWidget):
                 else widget.valueChanged
             )
             changed.connect(lambda _, name=name: self._edit(name))
+            self._fields.watch(widget)
             self._form.addRow(label, widget)
             self.editors[name] = widget
         if not self.editors:

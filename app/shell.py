@@ -9,7 +9,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from qtpy.QtCore import QMimeData, QSettings, Qt
+from qtpy.QtCore import QMimeData, QRect, QSettings, QSize, Qt
 from qtpy.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -22,7 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from . import actions, dialogs, theme
+from . import actions, collector, dialogs, theme
 from .background import Background
 from .controls import Controls
 from .opener import Opener, samples
@@ -30,6 +30,7 @@ from .plots import Plots
 from .table import RunTable
 from .viewer import Viewer
 
+_open: set[QMainWindow] = set()  # a window that nobody holds would be collected in the middle of its own painting
 _WELCOME = "Drop a picture here, or press Ctrl+O\n\nFile > Samples has some to try"
 
 
@@ -38,6 +39,7 @@ class Shell(QMainWindow):
 
     def __init__(self, settings: QSettings | None) -> None:
         super().__init__()
+        collector.install()
         self.settings = settings if settings is not None else QSettings("mpsvgd", "denoise")
         self.background = Background(self)
         self.opener = Opener(self, self.background, self.settings)
@@ -91,8 +93,8 @@ class Shell(QMainWindow):
         self.setCentralWidget(whole)
         self.readout = QLabel()
         self.message = QLabel(objectName="faint")
-        self.progress = QProgressBar(textVisible=True)
-        self.progress.setFixedSize(230, 18)
+        self.progress = QProgressBar(textVisible=False)  # the words stand beside it, readable on any colour
+        self.progress.setFixedSize(180, 12)
         self.progress.hide()
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().setMinimumHeight(28)  # with the bar or without it
@@ -100,7 +102,11 @@ class Shell(QMainWindow):
         self.statusBar().addWidget(self.readout)
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
-        self.resize(1280, 800)
+        self.fit_screen(QApplication.primaryScreen().availableGeometry())
+
+    def fit_screen(self, room: QRect) -> None:
+        """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
+        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(8, 40)))
 
     def open(self, path: str) -> None:
         """A file or a folder."""
@@ -168,6 +174,16 @@ class Shell(QMainWindow):
     def about(self) -> None:
         """Whom to cite."""
         dialogs.about(self)
+
+    def showEvent(self, event: object) -> None:
+        """On the screen: held until it is closed."""
+        _open.add(self)
+        super().showEvent(event)
+
+    def closeEvent(self, event: object) -> None:
+        """Off the screen."""
+        _open.discard(self)
+        super().closeEvent(event)
 
     def dragEnterEvent(self, event: object) -> None:
         """Pictures and folders are welcome."""

@@ -1,4 +1,4 @@
-"""The learned field against BM3D: PSNR, coverage, joint coverage of particles, time. Prints the table of docs/learned.md.
+"""The learned field against BM3D: PSNR, coverage, joint coverage of particles, time: the table of docs/learned.md.
 
     python benchmarks/learned.py FOLDER [--images N] [--only NAME ...]
 

@@ -95,7 +95,7 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
             dpi=(float(dpi[0]), float(dpi[1])) if dpi and min(dpi) > 0 else None,
             tables=tuple(tuple(tables[key]) for key in sorted(tables)) if found else (),
             trailer=jpeg.trailer(data, found, xmp) if found else b"",
-            notes=jpeg.left_out(found, frames, xmp) if found else _deeper(data) if codec == "AVIF" else (),
+            notes=jpeg.left_out(found, xmp) if found else _deeper(data) if codec == "AVIF" else (),
         )
 
 

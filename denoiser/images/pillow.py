@@ -70,7 +70,7 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
     found = jpeg.anatomy(data) if codec == "JPEG" else None
     if codec == "BMP" and len(data) >= 34 and data[14] >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
         raise ValueError("a run-length encoded BMP; save it uncompressed, or as a PNG")
-    if codec == "AVIF" and not features.check("avif"):
+    if codec == "AVIF" and not ("avif" in features.modules and features.check("avif")):
         raise ValueError("AVIF needs a newer Pillow: pip install --upgrade pillow")
     with _opened(data, codec, max_pixels) as picture:
         blocks = (picture.width // 8) * (picture.height // 8)

@@ -654,7 +654,7 @@ def test_completion(capsys):
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     ask = """
-COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _denoise; echo "${COMPREPLY[*]}"
+COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _shtab_denoise; echo "${COMPREPLY[*]}"
 """
 
     def complete(*words):

@@ -10,7 +10,7 @@ import numpy as np
 OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 
 #: What each plane is multiplied by before it is denoised, because the prior was learned on grey photographs and colour
-#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_tiles.py).
+#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_pieces.py).
 GAINS = (1.0, 3.0, 5.0)
 
 
@@ -36,6 +36,7 @@ class Frame:
     channel_axis: where the picture has its channels, 1 or 3 of them; None for a grey picture of two axes.
     channels: how many there are. black, white: the picture's values that become 0 and 255.
     alike: three channels that hold the same picture: one plane, whose noise is that of a channel.
+    opponent_gains: what the opponent planes are multiplied by.
     """
 
     channel_axis: int | None
@@ -43,6 +44,7 @@ class Frame:
     black: float
     white: float
     alike: bool = False
+    opponent_gains: tuple[float, float, float] = GAINS
 
     @property
     def scale(self) -> float:
@@ -57,7 +59,7 @@ class Frame:
     @property
     def gains(self) -> np.ndarray:
         """What each plane is multiplied by, shape (planes,)."""
-        return np.array(GAINS if self.colour else (1.0,))
+        return np.array(self.opponent_gains if self.colour else (1.0,))
 
     def planes(self, picture: np.ndarray) -> np.ndarray:
         """A picture, or a part of one, channels last -> (planes, height, width), float64."""

@@ -44,6 +44,8 @@ class Outcome:
             return f"{self.sampler.name} gives one picture, and no idea how sure it is"
         if self.tiles > 1:
             return f"cut into {self.tiles} tiles, whose particles do not make one picture; allow more memory"
+        if not self.sampler.kept:
+            return "none were drawn: mean and uncertainty did not need them"
         return "its particles were let go to save memory"
 
     @property
@@ -55,7 +57,7 @@ class Outcome:
         """The values between which each pixel lies with probability `level`: `metrics.credible_factor` times std."""
         if not self.sampler.uncertain:
             raise ValueError(self.without)
-        reach = metrics.credible_factor(level, self.draws) * self.std
+        reach = metrics.credible_factor(level, self.draws or None) * self.std
         return self.mean - reach, self.mean + reach
 
 
@@ -64,7 +66,7 @@ class Result(Outcome):
     """A denoised picture and how far to trust it.
 
     seconds: that the run took. history: the figures of every iteration. sigma: the noise level that was removed, RMS
-    over the picture. draws: behind mean and std; 0 for a point estimate. tiles: that the picture was cut into.
+    over the picture. draws: behind mean and std; 0 where they are not made of draws. tiles: parts it was cut into.
     """
 
     mean: np.ndarray
@@ -108,10 +110,12 @@ class Result(Outcome):
             names.insert(self.channel_axis % 3, "channel")
         samples, first = self.samples, ["sample"]
         if self.chains:
-            if len(samples) % self.chains:
-                raise ValueError(
-                    f"{len(samples)} samples cannot be shared out evenly among {self.chains} chains; keep others"
-                )
+            draws, rest = divmod(len(samples), self.chains)
+            if not draws:
+                raise ValueError(f"{len(samples)} samples are too few for {self.chains} chains; keep more")
+            if rest:
+                warnings.warn(f"{rest} of {len(samples)} samples left out: chains have one length", stacklevel=2)
+            samples = samples[: draws * self.chains]
             samples = samples.reshape(-1, self.chains, *samples.shape[1:]).swapaxes(0, 1)
             first = ["chain", "draw"]
         coordinates = {name: np.arange(size) for name, size in zip(first, samples.shape, strict=False)}

@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from denoiser.priors import Prior, load_prior
-from denoiser.samplers import DEFAULT_METHOD, METHODS, Sampler, make_sampler
+from denoiser.fields import LEARNED, LearnedPrior, load_field
+from denoiser.priors import Prior
+from denoiser.samplers import METHODS, Sampler, make_sampler
 
 QUALITIES = ("fast", "normal", "best")
-DEFAULT_PRIOR = "pairwise"
 
-#: Arguments that a word for quality stands for. What a user asks for by name goes before them.
-_MEANINGS: dict[str, dict[str, Any]] = {
-    "fast": {"method": "mp-svgd", "particles": 8, "iterations": 16},
-    "normal": {},
-    "best": {"method": "gibbs", "prior": "foe3x3"},
+#: Without another word: the learned field, in one pass or in the average of eight.
+_LEARNED = {"fast": "learned", "normal": "learned", "best": "learned-best"}
+#: On the Markov priors: method and options that a word for quality stands for.
+_SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
+    "fast": ("mp-svgd", {"particles": 8, "iterations": 16}),
+    "normal": ("mp-svgd", {}),
+    "best": ("gibbs", {}),
 }
 
 
@@ -27,20 +29,36 @@ def choose(
 ) -> tuple[Sampler, Prior]:
     """The sampler and the prior that a user asks for; whatever is left out, `quality` decides.
 
-    >>> sampler, prior = choose("fast")
-    >>> sampler.name, prior.name
-    ('mp-svgd', 'pairwise')
+    >>> sampler, prior = choose("fast", prior="pairwise")
+    >>> sampler.name, sampler.draws
+    ('mp-svgd', 8)
+    >>> choose("best", "gibbs")[1].name
+    'foe3x3'
     """
     if quality not in QUALITIES:
         raise ValueError(f"quality must be one of {', '.join(QUALITIES)}, got {quality!r}")
-    preset = _MEANINGS[quality]
+    name = method.name if isinstance(method, Sampler) else method
     if prior is None:
-        prior = preset.get("prior", DEFAULT_PRIOR)
+        prior = _usual_prior(quality, name)
+    if prior == "learned":
+        prior = _LEARNED[quality]
+    loaded = load_field(prior)
+    learned = isinstance(loaded, LearnedPrior)
     if isinstance(method, Sampler):
         if options:
             raise ValueError(f"options ({', '.join(options)}) go into the sampler itself when method is one")
-        return method, load_prior(prior)
-    name = method or preset.get("method", DEFAULT_METHOD)
-    known = METHODS[name].options() if name in METHODS else {}
-    filled = {key: value for key, value in preset.items() if key in known and preset.get("method") == name}
-    return make_sampler(name, {**filled, **(options or {})}), load_prior(prior)
+        sampler = method
+    else:
+        preset: tuple[str, dict[str, Any]] = ("direct", {}) if learned else _SAMPLED[quality]
+        name = name or preset[0]
+        sampler = make_sampler(name, {**(preset[1] if name == preset[0] else {}), **(options or {})})
+    if sampler.needs_moments and not learned:
+        raise ValueError(f"{sampler.name} needs a field that knows its mean: prior {' or '.join(LEARNED)}")
+    return sampler, loaded
+
+
+def _usual_prior(quality: str, method: str | None) -> str:
+    """The learned field unless a sampler is asked for by name: those are the paper's, on the paper's priors."""
+    if method is None or (method in METHODS and METHODS[method].needs_moments):
+        return "learned"
+    return "foe3x3" if quality == "best" else "pairwise"

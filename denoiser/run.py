@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import denoiser
-from denoiser import pieces, presets
+from denoiser import fields, pieces, presets
 from denoiser.checks import checked_noise, checked_picture, guess_white
 from denoiser.colour import Frame
 from denoiser.outcome import Clock, Progress, Result
-from denoiser.pieces import Canvas, Margins, Piece, Region
+from denoiser.pieces import Canvas, Piece, Region
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.samplers import Estimate, Sampler, flag
@@ -104,11 +104,11 @@ class Request:
         """How this picture becomes planes."""
         channels = 1 if self.channel_axis is None else self.picture.shape[self.channel_axis]
         assert self.white is not None
-        return Frame(self.channel_axis, channels, self.black, self.white)
+        return Frame(self.channel_axis, channels, self.black, self.white, opponent_gains=fields.gains(self.prior))
 
     def pieces(self) -> list[Piece]:
         """What is computed one after the other: the whole, the region, or tiles that fit into the memory."""
-        margins = Margins(pieces.HALO, self.prior.colours, self.prior.padding)
+        margins = fields.margins(self.prior)
         if self.region is not None:
             return pieces.only(self.region, self._shape, margins)
         cost = self.sampler.bytes_per_pixel(self.prior) * len(self.frame.gains)
@@ -230,10 +230,7 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
     sampler = request.sampler
     sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
     planes, sigmas = frame.planes(outer.of(request._upright)), frame.sigmas(sigma, request.chroma)
-    targets = [
-        Posterior(request.prior, plane, level, origin=(outer.top, outer.left))
-        for plane, level in zip(planes, sigmas, strict=True)
-    ]
+    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
     latest: list[Estimate | None] = [None] * len(running)
@@ -246,10 +243,13 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
         for estimate in estimates:
             if not (np.isfinite(estimate.mean).all() and np.isfinite(estimate.std).all()):
                 raise FloatingPointError(f"{sampler.name} diverged at iteration {step}; try a smaller step")
-        yield tuple(
-            replace(e, mean=t.crop(e.mean), std=t.crop(e.std), samples=t.crop(e.samples))
-            for t, e in zip(targets, estimates, strict=True)
-        )
+        yield tuple(_shown(t, e) for t, e in zip(targets, estimates, strict=True))
+
+
+def _shown(target: Posterior, estimate: Estimate) -> Estimate:
+    """The estimate as pictures."""
+    mean, std, samples = target.pictures(estimate.mean, estimate.std, estimate.samples)
+    return replace(estimate, mean=mean, std=std, samples=samples)
 
 
 def _cropped(estimate: Estimate, region: Region) -> Estimate:

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from hands import LONG, QUICK, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from PIL import Image
 from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
@@ -19,6 +18,7 @@ from qtpy.QtGui import QDropEvent, QImage, QMouseEvent
 from qtpy.QtWidgets import QApplication, QDialog, QTextBrowser
 
 import denoiser
+from conftest import ROOT
 from denoiser import add_noise, images
 from denoiser.pieces import Region
 from denoiser.samplers.mp_svgd import MPSVGD

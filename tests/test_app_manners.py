@@ -8,12 +8,12 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from hands import LONG, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from qtpy.QtCore import QMimeData, QPointF, QRect, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QApplication
 
+from conftest import ROOT
 from denoiser.metrics import credible_factor
 
 # ------------------------------------------------------------------------------------------ nothing lost

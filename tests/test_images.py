@@ -479,5 +479,4 @@ def test_warnings_do_not_leak(recwarn):
 def test_a_picture_is_frozen():
     picture = read(made.EVERY["png-rgb"])
     with pytest.raises(AttributeError):
-        picture.white = 3
-    assert replace(picture, white=3.0).white == 3
+        picture.name = "x"

@@ -96,7 +96,7 @@ for seed in range(int(sys.argv[2]), int(sys.argv[3])):
         continue
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    assert picture.pixels.dtype in (np.uint8, np.uint16, np.float32, np.float64)
+    assert picture.pixels.dtype.kind in "uif"
     assert picture.pixels.ndim == 2 or picture.pixels.shape[2:] == (3,)
     assert picture.alpha is None or picture.alpha.shape == picture.pixels.shape[:2]
     if picture.pixels.size < 1e5:  # what can be read can be written, and read again
@@ -376,9 +376,9 @@ def test_pillow_may_open_one_format_only(monkeypatch):
         return real(*arguments, **options)
 
     monkeypatch.setattr(Image, "open", spy)
-    for name in ("png-rgb", "jpeg-rgb", "webp-rgb", "bmp-rgb", "tiff-lzw", "tiff-jpeg"):
+    for name in ("png-rgb", "jpeg-rgb", "webp-rgb", "bmp-rgb", "tiff-packbits"):
         images.read(io.BytesIO(made.EVERY[name]))
-    assert formats == [("PNG",), ("JPEG",), ("WEBP",), ("BMP",), ("TIFF",), ("TIFF",)]
+    assert formats == [("PNG",), ("JPEG",), ("WEBP",), ("BMP",), ("TIFF",)]
 
 
 def test_what_nobody_foresaw_is_one_line_too(monkeypatch):

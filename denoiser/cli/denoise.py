@@ -18,10 +18,10 @@ from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
 from denoiser.cli.job import Batch, Report, Settings
+from denoiser.fields import field_names
 from denoiser.files import label
 from denoiser.presets import QUALITIES, choose
-from denoiser.priors import available_priors
-from denoiser.samplers import DEFAULT_METHOD, METHODS, flag
+from denoiser.samplers import METHODS, flag
 
 EXAMPLES = """\
 examples:
@@ -73,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sigma", type=_level, metavar="N", help="noise level in grey levels of 255, or auto (the default); 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
     add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
-    add("--method", choices=list(METHODS), help=f"how to find the picture (default {DEFAULT_METHOD})")
-    add("--prior", help=f"what pictures look like: {', '.join(available_priors())} or a model file (default pairwise)")
+    add("--method", choices=list(METHODS), help="how to find the picture (default: one pass of the network)")
+    add("--prior", help=f"what pictures look like: {', '.join(field_names())} or a model file (default learned)")
     add("--seed", type=whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
 
     add = parser.add_argument_group("limits").add_argument
@@ -187,6 +187,8 @@ def run(arguments: argparse.Namespace) -> int:
     batch = Batch(settings, [e.path for e in entries])
     failed = 0
     with contextlib.ExitStack() as stack:
+        if batch.journal is not None:
+            stack.callback(batch.journal.close)
         cluster = None
         if arguments.scheduler is not None:
             cluster = stack.enter_context(executors.opened(connect(arguments.scheduler)))

@@ -23,6 +23,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 NAME = ".denoise-journal"
+_MOST_OPEN = 64  # files at a time, when every output has its journal beside it
 
 
 def digest(*parts: bytes) -> str:
@@ -42,8 +43,16 @@ class Journal:
         self._folder = folder
         self._open: dict[Path, _File] = {}
 
+    def close(self) -> None:
+        """Let go of everything."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
     def _file(self, home: Path) -> _File:
         if home not in self._open:
+            if len(self._open) >= _MOST_OPEN and not any(file.locked for file in self._open.values()):
+                self.close()
             self._open[home] = _File(home / NAME)
         return self._open[home]
 
@@ -89,6 +98,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115
+        self.locked = set[str]()
         self._read, self._lines = 0, dict[tuple[str, str], str]()
         self._rest = b""
 
@@ -123,12 +133,19 @@ class _File:
             fcntl.lockf(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, _byte(name))
         except BlockingIOError:
             return False
+        self.locked.add(name)
         return True
 
     def unlock(self, name: str) -> None:
+        """Unlock it again."""
+        self.locked.discard(name)
         if fcntl is not None:
             with contextlib.suppress(OSError):
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(name))
+
+    def close(self) -> None:
+        """Close the file, and with it give up all locks."""
+        self._file.close()
 
 
 def _byte(name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.direct import Direct
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.hmc import HMC
 from denoiser.samplers.map import Map
@@ -12,12 +13,10 @@ from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
 from denoiser.samplers.peers import PEERS
 from denoiser.samplers.svgd import SVGD
 
-_SAMPLERS: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
+_SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 
-DEFAULT_METHOD = MPSVGD.name
-
-__all__ = ["DEFAULT_METHOD", "METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
+__all__ = ["METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
 
 
 def make_sampler(method: str, options: dict[str, Any]) -> Sampler:

@@ -44,6 +44,7 @@ class Sampler:
     title: ClassVar[str]  # what users read
     uses_prior: ClassVar[bool] = True  # whether the prior changes the answer
     draws_option: ClassVar[str] = ""  # the option that sets `draws`; "" for a point estimate
+    needs_moments: ClassVar[bool] = False  # whether it works only on a field that knows its own mean and std
     uncertain: ClassVar[bool] = True  # whether it says how sure it is: a point estimate does not
 
     @classmethod

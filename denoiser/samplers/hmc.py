@@ -15,8 +15,8 @@ import numpy as np
 
 from denoiser.priors import FilterBank
 from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
-from denoiser.samplers.chains import Draws, rhat
-from denoiser.samplers.particles import start
+from denoiser.samplers.chain_averages import ChainAverages, rhat
+from denoiser.samplers.starts import start
 from denoiser.target import Target
 
 JITTER = 0.2  # step sizes vary by this share, so that no trajectory comes back to where it began again and again
@@ -41,7 +41,7 @@ class DualAveraging:
         self.step = math.exp(log_step)
 
 
-class Chains:
+class Trajectories:
     """Chains on a target, moved together; x has shape (chains, height, width)."""
 
     def __init__(self, target: Target, x: np.ndarray, leapfrogs: int) -> None:
@@ -106,7 +106,7 @@ class HMC(Sampler):
     ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
         """States of all chains, their energies, and the acceptance, after every transition; nothing is averaged."""
         x = start(target, rng, self.chains, "smooth") if first is None else first
-        chains = Chains(target, x, self.leapfrogs)
+        chains = Trajectories(target, x, self.leapfrogs)
         adaptive = DualAveraging(0.1 * target.sigma / target.size**0.25, self.acceptance)  # short, and it grows fast
         for number in range(self.total):
             accepted = chains.transition(adaptive.step if number < self.burn_in else adaptive.settled, rng)
@@ -118,7 +118,7 @@ class HMC(Sampler):
         self, target: Target, rng: np.random.Generator, first: np.ndarray | None = None
     ) -> Iterator[Estimate]:
         """Yield an Estimate after each transition; `first` are the states of the chains to begin with."""
-        draws = Draws(target.shape, self.samples, self.chains, self.keep)
+        draws = ChainAverages(target.shape, self.samples, self.chains, self.keep)
         for number, (x, energy, accepted) in enumerate(self.states(target, rng, first)):
             burning = number < self.burn_in
             if number in (0, self.burn_in):  # what is averaged during burn-in is for the eye only

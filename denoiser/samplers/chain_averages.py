@@ -7,7 +7,7 @@ import numpy as np
 from denoiser.samplers.base import Estimate
 
 
-class Draws:
+class ChainAverages:
     """Averages over at most `samples` draws of a field that `chains` chains add in turn; `keep` of them are stored."""
 
     def __init__(self, shape: tuple[int, int], samples: int, chains: int, keep: int) -> None:

@@ -45,7 +45,7 @@ to make it result A, Shift+click to make it result B.</p>
 """
 
 
-_DESTROY = ("Discard", "Replace")
+_DESTROY = ("Discard", "Replace", "Save all the same")
 
 
 def words(error: BaseException) -> tuple[str, bool]:
@@ -77,10 +77,10 @@ def ask(parent: QWidget, title: str, text: str, *choices: str) -> str:
     box.setInformativeText(text)
     buttons = {}
     for choice in choices:
-        safe = QMessageBox.RejectRole if choice == choices[-1] else QMessageBox.AcceptRole
+        safe = QMessageBox.RejectRole if choice == "Cancel" else QMessageBox.AcceptRole
         buttons[box.addButton(choice, QMessageBox.DestructiveRole if choice in _DESTROY else safe)] = choice
     box.setDefaultButton(next(button for button, choice in buttons.items() if choice not in _DESTROY))
-    box.setEscapeButton(list(buttons)[-1])
+    box.setEscapeButton(list(buttons)[-1])  # "Cancel"
     box.exec_()
     return buttons.get(box.clickedButton(), choices[-1])
 

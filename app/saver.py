@@ -47,9 +47,7 @@ def _sure(run: Run) -> None:
 def _std(target: str, run: Run) -> None:
     _sure(run)
     if run.snapshot.done is not None and target.lower().endswith(".png"):
-        raise ValueError(
-            "part of this run is not finished, and a PNG cannot say that its numbers are missing; use TIFF"
-        )
+        raise ValueError("this run was stopped, and a PNG cannot say that numbers are missing: save it as TIFF")
     outputs.write_std(target, run.snapshot.std, run.snapshot.plan.source.grey)
 
 
@@ -122,6 +120,12 @@ class Saver(QObject):
         except ValueError as error:
             self.failed.emit("Cannot save", error, "")
             return
+        if isinstance(what, Run) and what.snapshot.done is not None:
+            choices = "Save all the same", "Cancel"
+            share = f"{100 * what.snapshot.finished:.0f} %"
+            text = f"Only {share} of the picture is finished; the rest is as noisy as it was. Save it all the same?"
+            if dialogs.ask(self._window, "This run was stopped", text, *choices) != choices[0]:
+                return
         targets = [target, *([outputs.map_name(target)] if kind == "std" else [])]
         there = [Path(t).name for t in targets if os.path.lexists(t)]
         if there:

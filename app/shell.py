@@ -29,9 +29,9 @@ from .opener import Opener, samples
 from .plots import Plots
 from .table import RunTable
 from .viewer import Viewer
+from .welcome import Welcome
 
 _open: set[QMainWindow] = set()  # a window that nobody holds would be collected in the middle of its own painting
-_WELCOME = "Drop a picture here, or press Ctrl+O\n\nFile > Samples has some to try"
 
 
 class Shell(QMainWindow):
@@ -71,7 +71,8 @@ class Shell(QMainWindow):
 
     def _lay_out(self) -> None:
         self.pages = QStackedWidget()
-        self.pages.addWidget(QLabel(_WELCOME, objectName="welcome", alignment=Qt.AlignCenter))
+        self.welcome = Welcome()
+        self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.viewer)
         self.lower = QSplitter(Qt.Horizontal)
         self.lower.addWidget(self.table)
@@ -100,8 +101,10 @@ class Shell(QMainWindow):
         self.statusBar().setMinimumHeight(28)  # with the bar or without it
         self.statusBar().setContentsMargins(8, 0, 12, 0)
         self.statusBar().addWidget(self.readout)
+        self.about_picture = QLabel(objectName="faint")  # size and depth
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
+        self.statusBar().addPermanentWidget(self.about_picture)
         self.fit_screen(QApplication.primaryScreen().availableGeometry())
 
     def fit_screen(self, room: QRect) -> None:
@@ -203,7 +206,10 @@ class Shell(QMainWindow):
         self.settings.setValue("upper", self.upper.saveState())
         self.settings.setValue("lower", self.lower.saveState())
         contents = [view.content for view in self.viewer.views]
-        state = {"controls": self.controls.state(), "theme": self._theme, "contents": contents}
+        controls = self.controls.state()
+        if self.welcome.asking:
+            del controls["experiment"]
+        state = {"controls": controls, "theme": self._theme, "contents": contents}
         state |= {"views": self.viewer.count, "split": self.viewer.split}
         self.settings.setValue("state", json.dumps(state))
 
@@ -215,6 +221,8 @@ class Shell(QMainWindow):
             for view, content in zip(self.viewer.views, state.get("contents", []), strict=False):
                 view.choose(content)
             views, split = state.get("views", 2), bool(state.get("split"))
+            if "experiment" in state.get("controls", {}):
+                self.welcome.settle()
         except (ValueError, TypeError, AttributeError):
             state, views, split = {}, 2, False
         self.acts["viewer.set_split:1" if split else f"viewer.set_views:{views}"].trigger()

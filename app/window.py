@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from qtpy.QtCore import QSettings, QTimer
 from qtpy.QtWidgets import QApplication
@@ -16,6 +17,7 @@ from denoiser.samplers import METHODS
 from . import dialogs
 from .background import Task
 from .display import CONTENTS, Scene, caption, duration, readout
+from .estimate import Estimator
 from .runner import Runner
 from .saver import Saver, figure_panels
 from .session import Plan, Run, Snapshot, Source, table_csv
@@ -38,6 +40,8 @@ class Window(Shell):
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
         self._may_close = False  # the user has been asked
+        self._pending = ""  # a file that waits for the answer to the first question
+        self.estimator = Estimator(self.background, self)
         self._connect()
         self.restore()
         self._update_state()
@@ -58,6 +62,10 @@ class Window(Shell):
         r.progressed.connect(self._progressed)
         r.added.connect(self._added)
         r.previewed.connect(self.viewer.show_patch)
+        c.changed.connect(self._ask_time)
+        c.method_changed.connect(self._ask_time)
+        self.estimator.told.connect(c.tell_time)
+        self.welcome.answered.connect(self._answered)
         self.table.chosen.connect(self.choose)
         self.viewer.hovered.connect(self._hovered)
         self.viewer.region_moved.connect(lambda _: self._preview())
@@ -71,25 +79,42 @@ class Window(Shell):
     # ---------------------------------------------------------------------------------- pictures
 
     def open(self, path: str) -> None:
-        """A file or a folder."""
+        """A file or a folder; at the first start, when the user has said what for."""
+        if self.welcome.asking:
+            self._pending = path
+            self.welcome.waiting(Path(path).name)
+            return
         self._when_saved("Open another picture", partial(self.opener.open, path))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
+        self.welcome.settle()  # whoever drops a picture has seen what there is
         take = self.opener.taker(data)
         if take is None:
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
         else:
             self._when_saved("Open another picture", take)
 
+    def _answered(self, experiment: bool) -> None:
+        """What the user came for."""
+        self.set_mode(experiment)
+        path, self._pending = self._pending, ""
+        if path:
+            self.open(path)
+        elif not experiment:
+            self.choose_file()
+
     def _opened(self, source: Source) -> None:
         self.runner.clear()
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
+        self.controls.chroma.setEnabled(source.axis is not None)
+        self._ask_time()
         self.pages.setCurrentWidget(self.viewer)
         self.viewer.take_keys()
         self.plots.clear_curves()
-        self.tell(source.description)
+        self.tell("")
+        self.about_picture.setText(source.description)
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:
@@ -104,11 +129,7 @@ class Window(Shell):
 
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
-        c = self.controls
-        if self.source is None:
-            return None
-        sigma = round(c.sigma.value(), 2)
-        return Plan(self.source, c.experiment, sigma, c.sampler(method), c.prior.currentData(), c.seed.value())
+        return None if self.source is None else self.controls.plan(self.source, method)
 
     def _noise_changed(self) -> None:
         if self.source is not None:
@@ -132,6 +153,9 @@ class Window(Shell):
             lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
         )
 
+    def _ask_time(self) -> None:
+        self.estimator.ask(None if self.runner.running else self._plan())
+
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
         self.viewer.set_scene(scene, fit)
@@ -145,11 +169,13 @@ class Window(Shell):
         """Denoise."""
         plan = self._plan()
         if plan is not None:
+            self.estimator.stop()
             self.runner.start([plan])
 
     def compare(self) -> None:
         """All methods."""
         if self.source is not None:
+            self.estimator.stop()
             self.runner.start([self._plan(method) for method in METHODS])
 
     def cancel(self) -> None:

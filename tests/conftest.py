@@ -74,7 +74,9 @@ def noisy_file(tmp_path, clean):
 def settings(tmp_path):
     from qtpy.QtCore import QSettings
 
-    return QSettings(str(tmp_path / "settings.ini"), QSettings.IniFormat)
+    settings = QSettings(str(tmp_path / "settings.ini"), QSettings.IniFormat)
+    settings.setValue("state", '{"controls": {"experiment": true}}')  # has been here before
+    return settings
 
 
 @pytest.fixture

@@ -526,7 +526,9 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 import denoiser_app, denoiser_app.window as module
 path, seed, scratch = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 random.seed(seed)
-module.Window.__init__.__defaults__ = (QSettings(scratch, QSettings.IniFormat),)
+settings = QSettings(scratch, QSettings.IniFormat)
+settings.setValue("state", '{"controls": {"experiment": true}}')
+module.Window.__init__.__defaults__ = (settings,)
 made = []
 plain = module.Window.show
 def show(window):

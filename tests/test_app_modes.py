@@ -1,9 +1,10 @@
 """Two people, one window: the photographer's three controls and the researcher's bench."""
 
 import pytest
-from conftest import ROOT
 from hands import LONG, choose_files, open_, press, run, set_method
 from qtpy.QtCore import QSettings, Qt
+
+from conftest import ROOT
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from denoiser import denoise, threads
 from denoiser.exp2 import exp2, rough_exp2
 from denoiser.jit import kernel

@@ -7,8 +7,8 @@ from dataclasses import replace
 import naive
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from denoiser import load_prior
 from denoiser.gsm import GSM
 from denoiser.posterior import Posterior

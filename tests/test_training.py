@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image
+
+from conftest import ROOT
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+_WINDOW = 11  # pixels a side that SSIM compares
+
 
 def _pair(truth: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     truth, image = np.asarray(truth, dtype=np.float64), np.asarray(image, dtype=np.float64)
@@ -29,7 +31,7 @@ def ssim(truth: np.ndarray, image: np.ndarray, *, data_range: float, channel_axi
 
     truth, image = _pair(truth, image)
     sides = np.delete(truth.shape, channel_axis) if channel_axis is not None else np.array(truth.shape)
-    if sides.min() < 11:
+    if sides.min() < _WINDOW:
         raise ValueError(f"SSIM needs images of at least 11x11 pixels, got shape {truth.shape}")
     return float(
         structural_similarity(
@@ -42,6 +44,14 @@ def ssim(truth: np.ndarray, image: np.ndarray, *, data_range: float, channel_axi
             use_sample_covariance=False,
         )
     )
+
+
+def compare(truth: np.ndarray, image: np.ndarray, channel_axis: int | None) -> tuple[float, float | None]:
+    """PSNR, and SSIM where the picture is large enough for its window; both pictures on the 0-255 scale."""
+    decibels = psnr(truth, image, data_range=255)
+    if min(truth.shape[:2]) < _WINDOW:
+        return decibels, None
+    return decibels, ssim(truth, image, data_range=255, channel_axis=channel_axis)
 
 
 def credible_factor(level: float, count: int | None = None) -> float:

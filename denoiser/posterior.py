@@ -72,6 +72,14 @@ class Posterior(Target):
         """The noise map, float32."""
         return self.noise_map.astype(np.float32)
 
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation at every site, where the field knows them without sampling."""
+        raise ValueError("this posterior does not know its mean; a sampler has to find it")
+
+    def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a sampler found on the sites, as pictures in grey levels: without the padding."""
+        return self.crop(mean), self.crop(std), self.crop(samples)
+
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""
         p = self.padding
@@ -80,7 +88,7 @@ class Posterior(Target):
     @cached_property
     def exact_stencil(self) -> Stencil:
         """The prior's filters on the padded image, in float64."""
-        return Stencil(self.prior, self.shape, np.float64)
+        return Stencil(self.prior, self.shape, np.float64, self.clique_scale)
 
     @cached_property
     def tables(self) -> np.ndarray:
@@ -90,7 +98,10 @@ class Posterior(Target):
     @cached_property
     def potentials(self) -> SitePotentials:
         """The Gaussian likelihood, and the prior's weak Gaussian."""
-        return SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        sites = SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        if self.clique_scale is None:
+            return sites
+        return sites._replace(scale=np.ascontiguousarray(self.clique_scale, np.float32))
 
     def capped_tables(self, cap: float) -> np.ndarray:
         """Score tables of experts that hold no pixel with a component of precision above `cap`."""

@@ -10,10 +10,12 @@ FLOORS = [
     ["__main__"],
     ["cli"],
     ["paper"],
-    ["evaluation", "outputs", "region"],
-    ["tiles"],
+    ["evaluation", "outputs", "training"],
     ["run"],
+    ["presets"],
+    ["fields", "outcome"],
     ["samplers"],
+    ["learned"],
     ["posterior"],
     ["target"],
     ["stencil"],
@@ -21,7 +23,8 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
-    ["camera", "colour", "data", "export", "files", "jit", "metrics", "noise", "panels", "random_fields", "threads"],
+    ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces"],
+    ["random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

@@ -406,7 +406,7 @@ def test_awkward_targets(folder, capsys, monkeypatch):
         "dangling.png": "exists already",
         "y" * 300 + ".png": "too long",
     }.items():
-        monkeypatch.setattr("denoiser.tiles.iterate_tiles", None)  # refused before anything is computed
+        monkeypatch.setattr("denoiser.run.Request.iterate", None)  # refused before anything is computed
         assert denoise("a.png", "-o", target) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"denoise: {target}: ")
@@ -420,7 +420,7 @@ def test_awkward_targets(folder, capsys, monkeypatch):
 
 def test_formats_are_checked_before_anything_is_computed(folder, capsys, monkeypatch):
     images.write_uint16_png("deep.png", np.ones((9, 9)))
-    monkeypatch.setattr("denoiser.tiles.iterate_tiles", None)
+    monkeypatch.setattr("denoiser.run.Request.iterate", None)
     assert denoise("deep.png", "-o", "x.jpg") == 1
     assert capsys.readouterr().err == "denoise: x.jpg: JPEG cannot hold 16-bit pixels; use .png or .tif\n"
     assert denoise("a.png", "--max-pixels", "100") == 1
@@ -431,7 +431,7 @@ def test_a_mistake_of_ours_is_one_line_too(folder, capsys, monkeypatch):
     def fail(*_arguments, **_options):
         raise KeyError("two\nlines")
 
-    monkeypatch.setattr("denoiser.tiles.iterate_tiles", fail)
+    monkeypatch.setattr("denoiser.run.Request.iterate", fail)
     assert denoise("a.png", "b.jpg") == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == r"denoise: a.png: unexpected KeyError: 'two\nlines'"

@@ -10,7 +10,8 @@ from denoiser.paper.grid import ROUNDING, GridMRF, draw_y, log_node, node_slope
 from denoiser.paper.methods import Marginals, infer, of_particles
 from denoiser.paper.truth import _count, ground_truth
 from denoiser.samplers.local_forces import LocalForces
-from denoiser.samplers.particles import schedule, start
+from denoiser.samplers.particles import schedule
+from denoiser.samplers.starts import start
 from denoiser.target import SITE_END, table_slope
 
 COARSE = np.arange(-6, 11, 0.02)

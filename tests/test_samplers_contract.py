@@ -92,3 +92,15 @@ def test_point_estimates_claim_no_uncertainty(method, picture):
     else:
         assert len(result.samples) >= 2
         assert result.std.min() > 0
+
+
+def test_a_sampler_says_what_it_gives_and_needs(method, prior, picture):
+    sampler = METHODS[method](**QUICK.get(method, {}))
+    result = denoise(add_noise(picture, 15, seed=1), 15, method=sampler, prior=prior)
+    assert len(result.samples) == sampler.kept <= sampler.draws
+    assert (sampler.draws > 0) == (method not in DETERMINISTIC) == sampler.uncertain
+    assert sampler.chains == result.chains
+    assert sampler.bytes_per_pixel(prior) >= 4 * sampler.kept
+    assert sampler.uses_prior == (method not in {"tv", "nlm", "wavelet", "bm3d"})
+    if sampler.draws_option:
+        assert METHODS[method](**{sampler.draws_option: 7}).draws == 7

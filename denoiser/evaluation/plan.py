@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import denoiser
 from denoiser import images
 from denoiser.files import label
 from denoiser.priors import Prior, load_prior
+from denoiser.run import identity
 from denoiser.samplers import METHODS, Sampler, make_sampler
-from denoiser.samplers.peers import Peer
 
 Images = str | Path | Iterable[str | Path] | Mapping[str, np.ndarray]
 
@@ -110,11 +109,6 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
-def count_option(name: str) -> str | None:
-    """The option of a method that says how many draws its mean and std come from; None for a point estimate."""
-    return next((option for option in ("particles", "samples") if option in METHODS[name].options()), None)
-
-
 @dataclass(frozen=True)
 class Case:
     """One row that is to be computed. It holds all that is needed but the pixels."""
@@ -138,7 +132,7 @@ class Case:
     @property
     def prior_name(self) -> str:
         """The name for the row: a peer knows no prior."""
-        return "" if isinstance(self.sampler, Peer) else self.prior.name
+        return self.prior.name if self.sampler.uses_prior else ""
 
     @property
     def group(self) -> tuple[str, str, int | None, float]:
@@ -155,12 +149,11 @@ def _samplers(methods: Iterable[str], particles: Sequence[int]) -> list[tuple[st
     out = []
     for method in dict.fromkeys(methods):
         name, options = parse_method(method)
-        option = count_option(name)
-        counts = particles if option is not None and option not in options else [None]
+        option = METHODS[name].draws_option
+        counts = particles if option and option not in options else [None]
         for count in counts:
-            more = {} if count is None else {str(option): count}
-            sampler = make_sampler(name, {**options, **more})
-            out.append((method, sampler, None if option is None else int(getattr(sampler, option))))
+            sampler = make_sampler(name, options if count is None else {**options, option: count})
+            out.append((method, sampler, sampler.draws or None))
     return out
 
 
@@ -203,10 +196,8 @@ def make_plan(
 
 def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, sigma: float, seed: int) -> str:
     """The same for the same numbers, on any machine; different when anything that decides them is different."""
-    known = not isinstance(sampler, Peer)
-    parts = {
-        "version": denoiser.__version__, "image": truth.name, "number": truth.number, "pixels": truth.digest,
-        "method": method, "name": sampler.name, "options": asdict(sampler),
-        "prior": [prior.name, prior.fingerprint] if known else None, "sigma": sigma, "seed": seed,
+    parts = identity(sampler, prior) | {
+        "image": truth.name, "number": truth.number, "pixels": truth.digest, "as asked": method,
+        "sigma": sigma, "seed": seed,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]

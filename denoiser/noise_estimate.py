@@ -1,17 +1,19 @@
 """Measuring noise in a single picture: its level at every brightness, and how it is correlated.
 
-Small blocks are taken apart by the cosine transform. Noise has the same spectrum in every flat block; texture adds to it.
-To measure one half of the frequencies, the flattest blocks are chosen by the other half (frequencies alternate like the
-fields of a chess board): texture shows in both, while the noise of the two halves is independent, so that choosing the
-quietest blocks does not make the noise look smaller than it is. White noise is recognised by its highest frequencies,
+Small blocks are taken apart by the cosine transform. Noise has the same spectrum in every flat block; texture adds to
+it. To measure one half of the frequencies, the flattest blocks are chosen by the other half (frequencies alternate like
+the fields of a chess board): texture shows in both, while the noise of the two halves is independent, so that choosing
+the quietest blocks does not make the noise look smaller than it is. White noise is recognised by its highest frequencies,
 which texture reaches last, and measured there; camera noise, which demosaicing and JPEG have smoothed, at all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+
+from denoiser.colour import OPPONENT
 
 _SIZE = 8  # pixels a side of a block
 _COARSE = 16  # of a block of colour differences, whose grain is larger
@@ -22,8 +24,10 @@ _MEDIAN = 0.4549364231195724  # of the square of a standard normal variable
 _WHITE = 0.45  # white: the highest frequencies have at least this share of the power of the middle ones
 _FLATTEST = 0.1  # share of the blocks that white noise is measured in
 _TEXTURE = 2.5  # camera noise is at most so much stronger at low frequencies than at middle ones; the rest is texture
-_BELOW = 0.5
-_Q = 0.5
+_LOSS = (
+    1.2  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG makes smoother still
+)
+_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
 _CLIPPED = 0.02  # share of black or white pixels that spoils a block
 
 
@@ -40,6 +44,66 @@ class Spectrum:
     variance: np.ndarray
     correlation: np.ndarray
     flat: float
+
+    def as_tuples(self, white: float) -> tuple[tuple[float, ...], tuple[float, ...], tuple[tuple[float, ...], ...]]:
+        """Brightness, standard deviation and correlation, in the units of a picture whose white is `white`."""
+        unit = white / 255
+        brightness, sigma = self.brightness * unit, np.sqrt(self.variance) * unit
+        return tuple(brightness.tolist()), tuple(sigma.tolist()), tuple(map(tuple, self.correlation.tolist()))
+
+
+def spectra(picture: np.ndarray, white: float) -> tuple[list[Spectrum], list[Spectrum], float]:
+    """The noise of the channels of a picture (height, width, channels), of its opponent planes if it has three, and
+    how sure it is, from 0 to 1. Brightness and variance on the 0-255 scale."""
+    unit = 255 / white
+    fine, spoilt = coefficients(picture, _SIZE)
+    fine = fine * unit
+    alive = (fine[:, :, 1:] ** 2).sum(axis=(0, 2)) > 1e-9  # painted areas say nothing about the rest
+    if not alive.any():
+        return [_guess(picture[..., c] * unit) for c in range(picture.shape[2])], [], 0.0
+    usable = alive & ~spoilt
+    trust = 1.0 if usable.sum() >= 0.05 * alive.sum() else 0.3
+    usable = usable if usable.sum() >= _FEWEST else alive
+    if usable.sum() < _FEWEST:
+        return [_guess(picture[..., c] * unit) for c in range(picture.shape[2])], [], 0.0
+    fine = fine[:, usable]
+    means = fine[:, :, 0] / _SIZE
+    if len(fine) != 3:
+        found = [measure(fine[c : c + 1], means[c], None)[0] for c in range(len(fine))]
+        return found, [], trust * _confidence(found[0])
+    opponent = np.einsum("pc,cnf->pnf", OPPONENT, fine)
+    luminance = measure(opponent[:1], means.mean(axis=0), None)
+    is_white = len(luminance[0].correlation) == 1
+    channels = [measure(fine[c : c + 1], means[c], is_white)[0] for c in range(3)]
+    if is_white:
+        return channels, luminance + measure(opponent[1:], means.mean(axis=0), True), trust * _confidence(luminance[0])
+    coarse, spoilt = coefficients(picture, _COARSE)
+    coarse = coarse * unit
+    usable = ((coarse[:, :, 1:] ** 2).sum(axis=(0, 2)) > 1e-9) & ~spoilt
+    if usable.sum() < _FEWEST:
+        colours = measure(opponent[1:], means.mean(axis=0), False, coarse=True)
+    else:
+        coarse = coarse[:, usable]
+        differences = np.einsum("pc,cnf->pnf", OPPONENT[1:], coarse)
+        colours = measure(differences, coarse[:, :, 0].mean(axis=0) / _COARSE, False, coarse=True)
+    most = _COLOUR**2 * luminance[0].variance.mean()
+    colours = [replace(c, variance=c.variance * min(1, most / c.variance.mean())) for c in colours]
+    return channels, luminance + colours, trust * _confidence(luminance[0])
+
+
+def _confidence(spectrum: Spectrum) -> float:
+    """How sure a measurement is: a fifth of flat blocks is plenty."""
+    return float(min(spectrum.flat / 0.2, 1))
+
+
+def _guess(plane: np.ndarray) -> Spectrum:
+    """White noise by the median of second differences, for pictures that are too small or constant."""
+    values = plane.astype(np.float64)
+    differences = (
+        [values] if min(values.shape) < 2 else [values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]]
+    )
+    middle = float(np.median(np.abs(differences[0]))) if min(values.shape) > 1 else 0.0
+    return Spectrum(np.array([values.mean()]), np.array([(middle / 0.6745 / 2) ** 2]), np.ones((1, 1)), 0.0)
 
 
 def coefficients(picture: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,14 +149,20 @@ def measure(planes: np.ndarray, brightness: np.ndarray, white: bool | None, coar
     known = white
     for rehearsal in (True, True, True, False, False, False):
         looks_white = known is not False
-        band = radius > 0.75 if looks_white else (radius > 0) & (radius < 0.4) if coarse else (radius > 0.3) & (radius < 0.65)
+        band = (
+            radius > 0.75
+            if looks_white
+            else (radius > 0) & (radius < 0.4)
+            if coarse
+            else (radius > 0.3) & (radius < 0.65)
+        )
         centre = _median_power if looks_white else _mean_power
         fresh_shape, fresh_level = shape.copy(), np.zeros_like(level)
         flat = 0.0
         for here, there in (halves, halves[::-1]):
             energy, freedom = _energy(power[:, :, there], shape[:, there], level[:, classes])
             chosen = _flattest(energy, freedom, looks_white, coarse)
-            flat += np.mean(energy <= 2 * _quietest(energy, freedom)) / 2
+            flat += float(np.mean(energy <= 2 * _quietest(energy, freedom))) / 2
             fresh_shape[:, here] = centre(power[:, chosen][:, :, here] / level[:, classes[chosen]][:, :, None], (1,))
             measured = here[band[here]]
             for k in range(count):
@@ -105,7 +175,9 @@ def measure(planes: np.ndarray, brightness: np.ndarray, white: bool | None, coar
             middle = shape[:, (radius > 0.29) & (radius < 0.43)].mean(axis=1, keepdims=True)
             shape = np.where(radius < 0.43, np.minimum(shape, _TEXTURE * middle), shape)
         shape /= np.median(shape[:, band], axis=1, keepdims=True)
-        level = np.stack([_curve(middles, v, np.bincount(classes), looks_white) for v in np.maximum(fresh_level, 1e-12)])
+        level = np.stack(
+            [_curve(middles, v, np.bincount(classes), looks_white) for v in np.maximum(fresh_level, 1e-12)]
+        )
         if known is None and rehearsal:
             high, middling = radius > 0.85, (radius > 0.45) & (radius < 0.65)
             is_white = bool(np.median(shape[0, high]) > _WHITE * np.median(shape[0, middling]))
@@ -118,13 +190,14 @@ def measure(planes: np.ndarray, brightness: np.ndarray, white: bool | None, coar
 def _coloured(middles: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float) -> Spectrum:
     """The spectrum of correlated noise: its power at every frequency, summed by the trapezoid rule."""
     side = len(shape)
+    shape = shape.copy()
     shape[0, 0] = 1.1 * max(shape[0, 1], shape[1, 0])  # the mean of a block says nothing
     extended = np.pad(shape, ((0, 1), (0, 1)), mode="edge")
     weights = np.ones(side + 1)
     weights[[0, -1]] = 0.5
     waves = weights * np.cos(np.pi * np.arange(side + 1) * np.arange(_LAGS + 1)[:, None] / side)
     covariance = waves @ extended @ waves.T / side**2
-    return Spectrum(middles, level * covariance[0, 0], covariance / covariance[0, 0], flat)
+    return Spectrum(middles, _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat)
 
 
 def _energy(power: np.ndarray, shape: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, float]:
@@ -148,7 +221,7 @@ def _flattest(energy: np.ndarray, freedom: float, white: bool, coarse: bool) -> 
     """Numbers of the blocks to measure in."""
     limit = np.quantile(energy, _FLATTEST) if white else 2 * _quietest(energy, freedom)
     if coarse and not white:
-        limit = np.quantile(energy, _Q)
+        limit = np.median(energy)
     fewest = np.partition(energy, min(_FEWEST, len(energy)) - 1)[min(_FEWEST, len(energy)) - 1]
     return np.flatnonzero(energy <= max(limit, fewest))
 
@@ -179,7 +252,7 @@ def _curve(brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, whi
     least sum of errors counts, where an error below the line weighs three times one above it.
     """
     best: tuple[float, np.ndarray] = (np.inf, variance)
-    below = 0.25 if white else _BELOW
+    below = 0.25 if white else 0.5
     for tilt in np.linspace(0, 1, 21) if white else np.linspace(-0.9, 0.95, 38):
         x = np.clip(brightness, 0, 255) / 255
         line = 1 - abs(tilt) + abs(tilt) * 2 * (x if tilt >= 0 else 1 - x) + 1e-3
@@ -192,5 +265,3 @@ def _curve(brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, whi
         if loss < best[0] - 1e-9:
             best = loss, line * np.exp(scale)
     return best[1]
-
-

@@ -36,6 +36,7 @@ test: $(VENV)/.qt
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
 
 test-all: $(VENV)/.qt
+	.ci/qt-libraries $(BIN)/python screen
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m ''
 
 lint: $(VENV)/.all

@@ -53,13 +53,38 @@ def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
     if a is None:
         return None
     if content == "a":
-        return grey_bytes(a.mean, grey)
+        return veil(grey_bytes(a.mean, grey), a.done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return grey_bytes(a.noisy - a.mean, grey * a.request.sigma / 32, 128)
+        return veil(grey_bytes(a.noisy - a.mean, grey * a.plan.sigma / 32, 128), a.done)
     if content == "uncertainty":
-        std = np.asarray(a.std if a.std.ndim == 2 else np.sqrt((a.std**2).mean(axis=-1)), np.float32)
-        return panels.heat(std, float(np.percentile(std, 99.5)))
+        return veil(panels.heat(flat_std(a.std), heat_top(a)), a.done) if a.sure else None
     return grey_bytes(a.particle(min(particle, a.particles - 1)), grey) if a.particles else None
+
+
+def flat_std(std: np.ndarray) -> np.ndarray:
+    """One standard deviation a pixel, float32; 0 where it is not known."""
+    one = std if std.ndim == 2 else np.sqrt((std**2).mean(axis=-1))
+    return np.nan_to_num(np.asarray(one, np.float32))
+
+
+def heat_top(snapshot: Snapshot) -> float:
+    """The standard deviation at the bright end of the uncertainty map, in the file's units."""
+    std = flat_std(snapshot.std)
+    known = std if snapshot.done is None else std[snapshot.done]
+    return float(np.percentile(known, 99.5))
+
+
+def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
+    """Bytes with a striped veil over what is not finished."""
+    if done is None or done.all():
+        return pixels
+    rows, columns = np.nonzero(~done)
+    stripe = np.where((rows + columns) % 12 < 6, 150, 110)
+    under = pixels[rows, columns].astype(np.int16)
+    stripe = stripe if under.ndim == 1 else stripe[:, None]
+    out = pixels.copy()
+    out[rows, columns] = (under + 2 * stripe) // 3
+    return out
 
 
 def why_empty(scene: Scene | None, content: str) -> str:
@@ -71,7 +96,9 @@ def why_empty(scene: Scene | None, content: str) -> str:
     if content == "b":
         return "Shift+click a run in the table\nto compare it with A."
     if content == "particle" and scene.a is not None:
-        return "This run has no particles to show."
+        return f"No particles to show:\n{scene.a.outcome.without}"
+    if content == "uncertainty" and scene.a is not None and not scene.a.sure:
+        return f"{scene.a.plan.sampler.title} does not say\nhow sure it is."
     return "Run (Ctrl+R) to see the result."
 
 
@@ -80,14 +107,29 @@ def caption(scene: Scene, content: str) -> str:
     snapshot = scene.b if content == "b" else scene.a
     if content in ("clean", "noisy") or snapshot is None:
         return ""
-    title = snapshot.request.sampler.title
+    title = snapshot.plan.sampler.title
+    if snapshot.finished < 1:
+        title += f", {100 * snapshot.finished:.0f} % finished"
     if content == "uncertainty":
-        return f"mean {snapshot.curves['std'][1][-1]:.1f} grey levels"
+        return f"mean {snapshot.uncertainty:.1f} grey levels" if snapshot.sure else ""
     if content == "residual":
-        return f"{title}, noise level {snapshot.request.sigma:g}"
+        return f"{title}, noise level {snapshot.plan.sigma:g}"
     _, values = snapshot.curves["psnr"]
     psnr = snapshot.psnr if snapshot.psnr is not None else values[-1] if values else None
     return title if psnr is None else f"{title}, {psnr:.2f} dB"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(8), duration(100), duration(28139)
+    ('8 s', '2 min', '7 h 49 min')
+    """
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
 def histograms(scene: Scene) -> dict[str, np.ndarray]:
@@ -113,10 +155,14 @@ def readout(scene: Scene, row: int, column: int) -> str:
         parts.append(f"clean {say(scene.source.pixels[row, column])}")
     parts.append(f"noisy {say(scene.noisy[row, column])}")
     if scene.a is not None:
+        there = scene.a.done is None or bool(scene.a.done[row, column])
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
-        pairs = ", ".join(f"{m / grey:.1f} ± {s / grey:.1f}" for m, s in zip(mean, std, strict=True))
-        parts.append(f"mean {pairs}")
-        if scene.a.count:
+        sure = there and scene.a.sure
+        pairs = ", ".join(
+            f"{m / grey:.1f} ± {s / grey:.1f}" if sure else f"{m / grey:.1f}" for m, s in zip(mean, std, strict=True)
+        )
+        parts.append(f"mean {pairs}" if there else "not finished here")
+        if sure:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
             spans = ", ".join(f"{lo / grey:.0f} to {hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
             parts.append(f"90 % {spans}")

@@ -16,17 +16,17 @@ from denoiser import add_noise, load_prior, set_threads
 from denoiser.data import data_folder
 from denoiser.images import read
 from denoiser.posterior import Posterior
-from denoiser.samplers.gibbs import Chain
+from denoiser.samplers.gibbs import GibbsChain
 from denoiser.threads import parallel
 
 SIGMA, SWEEPS, CHAINS, ROUNDS = 10, 6, 2, 8
 
 
-def seconds_per_sweep(chains: list[Chain]) -> float:
+def seconds_per_sweep(chains: list[GibbsChain]) -> float:
     """Wall seconds for one sweep of one chain, when all chains run side by side."""
     began = time.perf_counter()
     for _ in range(SWEEPS):
-        parallel(Chain.sweep, chains)
+        parallel(GibbsChain.sweep, chains)
     return (time.perf_counter() - began) / SWEEPS / len(chains)
 
 
@@ -38,7 +38,7 @@ def main() -> int:
         for shape in sizes:
             noisy = add_noise(resize(picture, shape, anti_aliasing=True), SIGMA)
             posterior = Posterior(load_prior(name), noisy, SIGMA)
-            chains = [Chain(posterior, rng, 1e-3) for rng in np.random.default_rng(0).spawn(CHAINS)]
+            chains = [GibbsChain(posterior, rng, 1e-3) for rng in np.random.default_rng(0).spawn(CHAINS)]
             cases[name, shape] = chains
             seconds_per_sweep(chains)  # compile, and leave the start behind
     best: dict[tuple, float] = {}

@@ -25,7 +25,8 @@ from denoiser.jit import kernel
 from denoiser.posterior import Posterior
 from denoiser.samplers import local_forces
 from denoiser.samplers.diagnostics import diagnose
-from denoiser.samplers.particles import start
+from denoiser.samplers.neighbourhood import neighbourhood
+from denoiser.samplers.starts import start
 from denoiser.threads import get_threads
 
 SIGMAS = (10, 20)
@@ -228,7 +229,7 @@ def speed(file: Path) -> None:
     block = [np.empty((5, count, local_forces.LANES), np.float32), np.ones((5, local_forces.LANES), np.float32)]
     block[0][:] = rng.normal(0, 5, block[0].shape)
     arrays = [rng.normal(0, 1, (count, local_forces.LANES)).astype(np.float32) for _ in range(3)]
-    hood = local_forces.neighbourhood(posterior, False)
+    hood = neighbourhood(posterior, False)
     h = np.full((4, local_forces.LANES), 50, np.float32)
     best_ours = best_bare = np.inf
     for _ in range(15):  # in turn, so that a busy moment hits both

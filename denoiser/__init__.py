@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from denoiser.evaluation import Row, evaluate, read_rows, summary, to_csv, to_json
     from denoiser.metrics import coverage, psnr, ssim
     from denoiser.noise import add_noise, estimate_sigma
+    from denoiser.outcome import Progress, Result
+    from denoiser.pieces import Region
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
-    from denoiser.run import Progress, Result, denoise, iterate
+    from denoiser.run import Request, denoise, iterate, make_request
     from denoiser.samplers import METHODS
     from denoiser.threads import get_threads, set_threads
-    from denoiser.tiles import iterate_tiles
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,8 @@ __all__ = [
     "METHODS",
     "Prior",
     "Progress",
+    "Region",
+    "Request",
     "Result",
     "Row",
     "add_noise",
@@ -34,8 +37,8 @@ __all__ = [
     "evaluate",
     "get_threads",
     "iterate",
-    "iterate_tiles",
     "load_prior",
+    "make_request",
     "psnr",
     "read_rows",
     "save_prior",
@@ -53,9 +56,10 @@ _HOMES = {
     "metrics": ("coverage", "psnr", "ssim"),
     "noise": ("add_noise", "estimate_sigma"),
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),
-    "run": ("Progress", "Result", "denoise", "iterate"),
+    "outcome": ("Progress", "Result"),
+    "pieces": ("Region",),
+    "run": ("Request", "denoise", "iterate", "make_request"),
     "samplers": ("METHODS",),
-    "tiles": ("iterate_tiles",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,6 +1,8 @@
-"""Colour channels <-> decorrelated planes whose noise stays white and of equal strength."""
+"""A picture in its own units and layout <-> decorrelated planes on the 0-255 scale whose noise stays white."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +10,7 @@ import numpy as np
 OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]]) / np.sqrt([[3], [2], [6]])
 
 #: What each plane is multiplied by before it is denoised, because the prior was learned on grey photographs and colour
-#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_tiles.py).
+#: varies less than brightness. The same as a prior of smaller scale. Chosen on sample_images (tests/test_pieces.py).
 GAINS = (1.0, 3.0, 5.0)
 
 
@@ -25,3 +27,79 @@ def to_channels(planes: np.ndarray) -> np.ndarray:
 def std_to_channels(planes: np.ndarray) -> np.ndarray:
     """Standard deviations of the planes -> of the channels; planes count as independent."""
     return np.sqrt(np.einsum("pc,phw->hwc", OPPONENT**2, planes**2))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How a picture becomes planes on the 0-255 scale, and how planes become pictures again.
+
+    channel_axis: where the picture has its channels, 1 or 3 of them; None for a grey picture of two axes.
+    channels: how many there are. black, white: the picture's values that become 0 and 255.
+    alike: three channels that hold the same picture: one plane, whose noise is that of a channel.
+    opponent_gains: what the opponent planes are multiplied by.
+    """
+
+    channel_axis: int | None
+    channels: int
+    black: float
+    white: float
+    alike: bool = False
+    opponent_gains: tuple[float, float, float] = GAINS
+
+    @property
+    def scale(self) -> float:
+        """Grey levels of 255 in one unit of the picture."""
+        return 255.0 / (self.white - self.black)
+
+    @property
+    def colour(self) -> bool:
+        """Whether there are three opponent planes."""
+        return self.channels == 3 and not self.alike
+
+    @property
+    def gains(self) -> np.ndarray:
+        """What each plane is multiplied by, shape (planes,)."""
+        return np.array(self.opponent_gains if self.colour else (1.0,))
+
+    def planes(self, picture: np.ndarray) -> np.ndarray:
+        """A picture, or a part of one, channels last -> (planes, height, width), float64."""
+        values = (picture.astype(np.float64) - self.black) * self.scale
+        if self.colour:
+            return to_planes(values) * self.gains[:, None, None]
+        return (values if values.ndim == 2 else values.mean(axis=-1) if self.alike else values[..., 0])[None]
+
+    def sigmas(self, sigma: float | np.ndarray, chroma: float = 1.0) -> list[float | np.ndarray]:
+        """The noise of each plane on the 0-255 scale, from a number or a map of the picture's shape, channels last.
+
+        chroma: multiplies the noise of the colour planes.
+        """
+        if np.ndim(sigma) == 3 and (sigma == sigma[..., :1]).all():  # type: ignore[index]
+            sigma = sigma[..., 0]  # type: ignore[index]
+        extra = [1.0, chroma, chroma] if self.colour else [1.0]
+        if np.ndim(sigma) == 3 and self.colour:
+            sigmas = np.sqrt(np.einsum("pc,hwc->phw", OPPONENT**2, np.square(sigma)))
+            return [s * (self.scale * g * e) for s, g, e in zip(sigmas, self.gains, extra, strict=True)]
+        if np.ndim(sigma) == 3:
+            sigma = np.sqrt(np.mean(np.square(sigma), axis=-1))
+        return [sigma * (self.scale * float(g) * e) for g, e in zip(self.gains, extra, strict=True)]
+
+    def image(self, planes: np.ndarray) -> np.ndarray:
+        """(..., planes, height, width) on the 0-255 scale -> pictures in their own units and layout."""
+        values = to_channels(planes / self.gains[:, None, None]) if self.colour else np.moveaxis(planes, -3, -1)
+        return self.layout(values / self.scale + self.black)
+
+    def std(self, planes: np.ndarray) -> np.ndarray:
+        """Like `image`, for standard deviations."""
+        values = np.moveaxis(planes, -3, -1)
+        if self.colour:
+            values = std_to_channels(planes / self.gains[:, None, None])
+        return self.layout(values / self.scale)
+
+    def layout(self, values: np.ndarray) -> np.ndarray:
+        """(..., height, width, channels) -> the picture's own order of axes."""
+        if self.channel_axis is None:
+            return values[..., 0]
+        if values.shape[-1] != self.channels:
+            values = np.repeat(values, self.channels, axis=-1)
+        axis = self.channel_axis % 3
+        return np.moveaxis(values, -1, axis - 3) if axis < 2 else values

@@ -25,14 +25,18 @@ TABLE_END = 2.0**20
 _SHIFT = np.int32(23 - TABLE_BITS)
 _MASK = np.int32((1 << _SHIFT) - 1)
 _FRACTION = np.float32(2.0 ** -float(_SHIFT))
-_FIRST = np.float32(TABLE_START).view(np.int32) >> _SHIFT
-_NODES = int((np.float32(TABLE_END).view(np.int32) >> _SHIFT) - _FIRST) + 2  # one to interpolate towards
+_LOWEST, _HIGHEST = np.float32(TABLE_START).view(np.int32), np.float32(TABLE_END).view(np.int32)
+_FIRST = _LOWEST >> _SHIFT
+_NODES = int((_HIGHEST >> _SHIFT) - _FIRST) + 2  # one to interpolate towards
 
 
 @njit(nogil=True, inline="always")
 def table_precision(table, r):  # type: ignore[no-untyped-def]
-    """Expected precision at float32 r by linear interpolation; constant beyond |r| = 1024."""
-    bits = bits_from_float(min(r * r + np.float32(TABLE_START), np.float32(TABLE_END)))
+    """Expected precision at float32 r by linear interpolation; constant beyond |r| = 1024, something finite for NaN.
+
+    Positive floats are ordered as their bits are, so the clamp is one of whole numbers, which NaN cannot slip through.
+    """
+    bits = min(max(bits_from_float(r * r + np.float32(TABLE_START)), _LOWEST), _HIGHEST)
     node = (bits >> _SHIFT) - _FIRST
     fraction = np.float32(bits & _MASK) * _FRACTION
     return table[node] + fraction * (table[node + 1] - table[node])

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+_WINDOW = 11  # pixels a side that SSIM compares
 
 
 def _pair(truth: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,7 +33,7 @@ def ssim(truth: np.ndarray, image: np.ndarray, *, data_range: float, channel_axi
 
     truth, image = _pair(truth, image)
     sides = np.delete(truth.shape, channel_axis) if channel_axis is not None else np.array(truth.shape)
-    if sides.min() < 11:
+    if sides.min() < _WINDOW:
         raise ValueError(f"SSIM needs images of at least 11x11 pixels, got shape {truth.shape}")
     return float(
         structural_similarity(
@@ -42,6 +46,14 @@ def ssim(truth: np.ndarray, image: np.ndarray, *, data_range: float, channel_axi
             use_sample_covariance=False,
         )
     )
+
+
+def compare(truth: np.ndarray, image: np.ndarray, channel_axis: int | None) -> tuple[float, float | None]:
+    """PSNR, and SSIM where the picture is large enough for its window; both pictures on the 0-255 scale."""
+    decibels = psnr(truth, image, data_range=255)
+    if min(truth.shape[:2]) < _WINDOW:
+        return decibels, None
+    return decibels, ssim(truth, image, data_range=255, channel_axis=channel_axis)
 
 
 def credible_factor(level: float, count: int | None = None) -> float:
@@ -108,3 +120,43 @@ def errors_by_std(
     counts = np.bincount(bins, minlength=len(edges) - 1)
     squares = np.bincount(bins, ((truth - mean) ** 2).ravel(), minlength=len(edges) - 1)
     return counts, np.sqrt(squares / np.maximum(counts, 1))
+
+
+def joint_coverage(truth: np.ndarray, samples: np.ndarray, level: float = 0.9) -> dict[str, float]:
+    """Share of pixels, of differences of neighbours and of means of n x n blocks that their intervals hold.
+
+    truth: shape (height, width) or (height, width, channels). samples: particles, shape (M, ...), M >= 2. The interval
+    of a quantity is its mean over the particles +- credible_factor(level, M) times its standard deviation over them.
+    Blocks that do not fit are left out; nan where none does.
+
+    >>> draws = np.random.default_rng(0).normal(size=(51, 64, 64))
+    >>> {name: round(share, 1) for name, share in joint_coverage(draws[0], draws[1:]).items()}
+    {'pixels': 0.9, 'differences': 0.9, '2x2': 0.9, '4x4': 0.9, '8x8': 0.9, '16x16': 0.9}
+    """
+    truth, samples = np.asarray(truth, np.float64), np.asarray(samples)
+    if len(samples) < 2 or samples.shape[1:] != truth.shape:
+        raise ValueError(f"at least two samples of shape {truth.shape} are needed, got {samples.shape}")
+    factor = credible_factor(level, len(samples))
+
+    def held(quantity: Callable[[np.ndarray], np.ndarray]) -> float:
+        true = quantity(truth)
+        if not true.size:
+            return float("nan")
+        drawn = np.stack([quantity(sample.astype(np.float64)) for sample in samples])
+        return float(np.mean(np.abs(true - drawn.mean(axis=0)) <= factor * drawn.std(axis=0, ddof=1)))
+
+    found = {"pixels": held(lambda x: x), "differences": held(_differences)}
+    for n in (2, 4, 8, 16):
+        found[f"{n}x{n}"] = held(lambda x, n=n: _block_means(x, n))  # type: ignore[misc]
+    return found
+
+
+def _differences(x: np.ndarray) -> np.ndarray:
+    """Of neighbours, to the right and down, as one flat array."""
+    return np.concatenate([np.diff(x, axis=0).ravel(), np.diff(x, axis=1).ravel()])
+
+
+def _block_means(x: np.ndarray, n: int) -> np.ndarray:
+    """Means of the n x n blocks that fit."""
+    rows, columns = (length // n for length in x.shape[:2])
+    return x[: rows * n, : columns * n].reshape(rows, n, columns, n, *x.shape[2:]).mean(axis=(1, 3))

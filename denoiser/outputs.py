@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser import images, metrics, panels
+from denoiser import images, panels
 from denoiser.files import write_bytes
 
 _MAP_PIXELS = 2_000_000  # a readable map needs no more
@@ -36,14 +36,6 @@ def write_samples(target: str, mean: np.ndarray, std: np.ndarray, samples: np.nd
     out = io.BytesIO()
     np.savez_compressed(out, mean=mean, std=std, samples=samples)
     write_bytes(target, out.getvalue())
-
-
-def compare(truth: np.ndarray, image: np.ndarray, axis: int | None) -> tuple[float, float | None]:
-    """PSNR, and SSIM where the picture is large enough for it; both pictures on the 0-255 scale."""
-    decibels = metrics.psnr(truth, image, data_range=255)
-    if min(truth.shape[:2]) < 11:
-        return decibels, None
-    return decibels, metrics.ssim(truth, image, data_range=255, channel_axis=axis)
 
 
 def _write_numbers(target: str, values: np.ndarray, scale: float, middle: float) -> None:

@@ -1,4 +1,4 @@
-"""The posterior p(x | y) of a clean image x given a noisy one: a prior times a white Gaussian likelihood."""
+"""The posterior p(x | y) of a clean image x given a noisy one: a prior times a Gaussian likelihood."""
 
 from __future__ import annotations
 
@@ -11,13 +11,38 @@ from denoiser.stencil import Stencil
 from denoiser.target import SitePotentials, Target
 
 _BLOCK = 1 << 14  # cliques whose energy is computed at a time
+_FLOOR = 1e-3  # of the noise level: what a noise map means by 0, since a solver knows no infinite precision
+
+
+def read_sigma(sigma: float | np.ndarray, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
+    """A noise level and a noise map of that shape from either: the level of a map is its root mean square.
+
+    >>> read_sigma(np.array([[3.0, 4.0]]), (1, 2))[0].__round__(3)
+    3.536
+    """
+    try:
+        values = np.asarray(sigma, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sigma must be a number or an array of the picture's shape, got {sigma!r}") from None
+    if values.ndim and values.shape != shape:
+        raise ValueError(f"a noise map must have the picture's shape {shape}, got {values.shape}")
+    if not values.ndim and not (np.isfinite(values) and values > 0):
+        raise ValueError(f"sigma must be > 0, got {sigma}")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("a noise map must hold finite numbers >= 0")
+    if not values.any():
+        raise ValueError("a noise map must not be 0 everywhere")
+    first = float(values.flat[0])
+    # not by the sum of squares when they are all the same: a map that is constant makes the bytes of the number
+    level = first if (values == first).all() else float(np.sqrt(np.mean(values**2)))
+    return level, np.maximum(np.broadcast_to(values, shape), _FLOOR * level)
 
 
 class Posterior(Target):
     """Prior and likelihood on the mirror-padded noisy image; samplers work on the padded field.
 
     noisy: grey image, 0-255 scale, shape (height, width).
-    sigma: standard deviation of its noise, same scale.
+    sigma: standard deviation of its noise, same scale: one number, or one a pixel (a noise map, the shape of noisy).
     origin: row and column at which it lies in the picture that it was cut from; random numbers follow the picture.
     The padding is inferred with the image and thrown away by `crop`, as published (CVPR 2010).
     """
@@ -28,13 +53,32 @@ class Posterior(Target):
         self,
         prior: Prior,
         noisy: np.ndarray,
-        sigma: float,
+        sigma: float | np.ndarray,
         padding: int | None = None,
         origin: tuple[int, int] = (0, 0),
     ) -> None:
         self.origin = origin
         self.padding = prior.padding if padding is None else padding
-        super().__init__(prior, np.pad(np.asarray(noisy, dtype=np.float64), self.padding, mode="symmetric"), sigma)
+        values = np.asarray(noisy, dtype=np.float64)
+        level, noise_map = read_sigma(sigma, values.shape)
+        super().__init__(prior, np.pad(values, self.padding, mode="symmetric"), level)
+        #: Standard deviation of the noise at every site, shape (height, width) with the padding.
+        self.noise_map = np.pad(noise_map, self.padding, mode="symmetric")
+        #: 1 / noise_map^2: what a picture says about each of its sites.
+        self.noise_precision = self.noise_map**-2
+
+    @property
+    def spread(self) -> np.ndarray:
+        """The noise map, float32."""
+        return self.noise_map.astype(np.float32)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation at every site, where the field knows them without sampling."""
+        raise ValueError("this posterior does not know its mean; a sampler has to find it")
+
+    def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a sampler found on the sites, as pictures in grey levels: without the padding."""
+        return self.crop(mean), self.crop(std), self.crop(samples)
 
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""
@@ -44,7 +88,7 @@ class Posterior(Target):
     @cached_property
     def exact_stencil(self) -> Stencil:
         """The prior's filters on the padded image, in float64."""
-        return Stencil(self.prior, self.shape, np.float64)
+        return Stencil(self.prior, self.shape, np.float64, self.clique_scale)
 
     @cached_property
     def tables(self) -> np.ndarray:
@@ -54,7 +98,10 @@ class Posterior(Target):
     @cached_property
     def potentials(self) -> SitePotentials:
         """The Gaussian likelihood, and the prior's weak Gaussian."""
-        return SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        sites = SitePotentials.gaussian(self.noisy, self.noise_precision, self.prior.epsilon)
+        if self.clique_scale is None:
+            return sites
+        return sites._replace(scale=np.ascontiguousarray(self.clique_scale, np.float32))
 
     def capped_tables(self, cap: float) -> np.ndarray:
         """Score tables of experts that hold no pixel with a component of precision above `cap`."""
@@ -71,7 +118,7 @@ class Posterior(Target):
     def energy(self, x: np.ndarray) -> np.ndarray:
         """-log p(x | y) up to a constant, exactly, for images of shape (..., height, width)."""
         x = np.asarray(x, dtype=np.float64)
-        total = 0.5 * self.noise_precision * ((x - self.noisy) ** 2).sum(axis=(-2, -1))
+        total = 0.5 * (self.noise_precision * (x - self.noisy) ** 2).sum(axis=(-2, -1))
         return total + self.prior_energy(x)
 
     def prior_energy(self, x: np.ndarray) -> np.ndarray:

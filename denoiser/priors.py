@@ -21,6 +21,15 @@ from denoiser.data import data_folder
 from denoiser.gsm import GSM
 
 Offset = tuple[int, int]
+_LARGEST_LOG = 50  # of a scale, either way: far beyond what an expert can mean, well within float64
+
+
+def _without_margin(taps: np.ndarray) -> np.ndarray:
+    """The smallest window of a filter that holds all taps that are not zero."""
+    if not np.any(taps):
+        raise ValueError("a filter must have a tap that is not 0")
+    rows, columns = (np.flatnonzero((taps != 0).any(axis=axis)) for axis in (1, 0))
+    return taps[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +37,15 @@ class FilterBank:
     """The structure of a Markov random field whose cliques are the windows of linear filters.
 
     name: what users call it.
-    filters: 2-D arrays, applied by correlation to every clique that lies within the image.
+    filters: 2-D arrays, applied by correlation to every clique that lies within the image. A clique is where the
+    taps are: rows and columns of zeros around them are cut off.
     """
 
     name: str
     filters: tuple[np.ndarray, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filters", tuple(_without_margin(f) for f in self.filters))
 
     @cached_property
     def supports(self) -> tuple[tuple[Offset, ...], ...]:
@@ -116,7 +129,8 @@ class Prior(FilterBank):
 def available_priors() -> dict[str, Path]:
     """Names of the priors that come with the program, and their files."""
     files = sorted(data_folder("models").glob("*.json"))
-    return {file.stem.split("-")[0]: file for file in files}
+    cards = {file.with_suffix(".json") for file in data_folder("models").glob("*.onnx")}  # of networks, not priors
+    return {file.stem.split("-")[0]: file for file in files if file not in cards}
 
 
 def load_prior(name_or_path: str | Path | Prior) -> Prior:
@@ -142,20 +156,23 @@ def load_prior(name_or_path: str | Path | Prior) -> Prior:
 
 
 def save_prior(prior: Prior, path: str | Path) -> None:
-    """Write a prior as a model file that `load_prior` reads back exactly."""
+    """Write a prior as a model file that `load_prior` reads back exactly: the copy has the same fingerprint."""
     document = {
         "format": "mpsvgd-prior",
-        "version": 1,
+        "version": 2,
         "name": prior.name,
         "description": prior.description,
         "citation": prior.citation,
         "grey_levels": 255,
         "padding": prior.padding,
         "epsilon": prior.epsilon,
-        "log_scales": np.log(prior.experts[0].scales).tolist(),
-        "subtract_mean": False,
         "filters": [
-            {"taps": f.tolist(), "precision": e.precision, "weights": e.weights.tolist()}
+            {
+                "taps": f.tolist(),
+                "precision": e.precision,
+                "scales": np.asarray(e.scales).tolist(),
+                "weights": np.asarray(e.weights).tolist(),
+            }
             for f, e in zip(prior.filters, prior.experts, strict=True)
         ],
     }
@@ -175,6 +192,24 @@ def _numbers(document: dict[str, Any], key: str, where: str, length: int | None 
     return values
 
 
+def _log_scales(document: dict[str, Any]) -> np.ndarray:
+    """The scales of every expert of a file of version 1, which holds their logarithms."""
+    logs = _numbers(document, "log_scales", "")
+    if logs.ndim != 1 or np.abs(logs).max() > _LARGEST_LOG:
+        raise ValueError(f"log_scales must be one list of numbers between -{_LARGEST_LOG} and {_LARGEST_LOG}")
+    return np.exp(logs)
+
+
+def _own_scales(entry: dict[str, Any], where: str) -> np.ndarray:
+    """The scales of one expert of a file of version 2, as they are."""
+    scales = _numbers(entry, "scales", where)
+    if scales.ndim != 1 or (scales <= 0).any() or np.abs(np.log(scales)).max() > _LARGEST_LOG:
+        raise ValueError(
+            f"{where}scales must be one list of numbers between exp(-{_LARGEST_LOG}) and exp({_LARGEST_LOG})"
+        )
+    return scales
+
+
 def _number(document: dict[str, Any], key: str, where: str = "") -> float:
     value = document.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -186,12 +221,10 @@ def _parse(document: Any) -> Prior:
     """Check a model file's contents and build the prior."""
     if not isinstance(document, dict) or document.get("format") != "mpsvgd-prior":
         raise ValueError('not a prior: "format" must be "mpsvgd-prior"')
-    if document.get("version") != 1:
-        raise ValueError(f"version must be 1, got {document.get('version')!r}: a newer program may read it")
-    scales = _numbers(document, "log_scales", "")
-    if scales.ndim != 1 or np.abs(scales).max() > 50:
-        raise ValueError("log_scales must be one list of numbers between -50 and 50")
-    scales = np.exp(scales)
+    version = document.get("version")
+    if version not in (1, 2):
+        raise ValueError(f"version must be 1 or 2, got {version!r}: a newer program may read it")
+    shared = _log_scales(document) if version == 1 else None
     padding, epsilon = _number(document, "padding"), _number(document, "epsilon")
     if padding < 0 or padding != int(padding) or padding > 1000:
         raise ValueError(f"padding must be a whole number from 0 to 1000, got {padding}")
@@ -212,6 +245,7 @@ def _parse(document: Any) -> Prior:
             taps = np.ascontiguousarray(taps[::-1, ::-1])
         if not taps.any():
             raise ValueError(f"{where}taps must not all be equal to their mean")
+        scales = _own_scales(entry, where) if shared is None else shared
         weights = _numbers(entry, "weights", where, len(scales))
         if (weights < 0).any() or weights.sum() == 0:
             raise ValueError(f"{where}weights must be >= 0 and not all 0")

@@ -1,206 +1,238 @@
-"""The one loop that everything runs: `iterate` yields Progress, `denoise` drains it to a Result."""
+"""A run is a value: a Request decides every byte; `iterate` yields Progress after Progress, `run` gives the Result."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import numbers
+import shlex
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from denoiser import colour, export
+import denoiser
+from denoiser import fields, pieces, presets
+from denoiser.checks import all_alike, checked_noise, checked_picture
+from denoiser.colour import Frame
+from denoiser.outcome import Clock, Progress, Result
+from denoiser.pieces import Canvas, Piece, Region
 from denoiser.posterior import Posterior
-from denoiser.priors import Prior, load_prior
-from denoiser.samplers import DEFAULT_METHOD, Estimate, Sampler, make_sampler
+from denoiser.priors import Prior
+from denoiser.samplers import Estimate, Sampler, flag
+from denoiser.units import units
 
-#: What the words for quality mean: arguments of `denoise`. What a user asks for by name goes before them.
-QUALITIES: dict[str, dict[str, Any]] = {
-    "fast": {"method": "mp-svgd", "particles": 8, "iterations": 16},
-    "normal": {},
-    "best": {"method": "gibbs", "prior": "foe3x3"},
-}
+_MOST = 1e6  # grey levels of noise that make sense
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """A denoised image and how far to trust it, in the image's own units and layout.
+class Request:
+    """Everything that decides the bytes of a run, and nothing else.
 
-    mean: the MMSE image (the mode, for MAP). std: posterior standard deviation of every pixel.
-    samples: particles, shape (M,) + image.shape. history: the figures of every iteration.
-    chains: of a Markov chain method, whose samples come from them in turn: sample i from chain i % chains; else 0.
+    picture: (height, width), or with 1 or 3 channels along `channel_axis`; whole or real numbers.
+    noise: its standard deviation in the picture's units: a number, or a map of the picture's shape or (height, width).
+    sampler, prior: made by `presets.choose`. seed: the same gives the same bytes, on any number of threads.
+    white, black: the picture's values for white and black; what is left out is decided by `units.units`.
+    memory: bytes to work in, beyond the pictures themselves; larger pictures are cut into tiles. None: a default.
+    region: only this part of the picture, as the run on the whole would give it.
+    chroma: multiplies the noise of the colour planes.
     """
 
-    mean: np.ndarray
-    std: np.ndarray
-    samples: np.ndarray
-    seconds: float
-    method: str
-    sigma: float
-    history: list[dict[str, float]] = field(repr=False)
-    chains: int = 0
+    picture: np.ndarray
+    noise: float | np.ndarray
+    sampler: Sampler
+    prior: Prior
+    seed: int = 0
     channel_axis: int | None = None
+    white: float | None = None
+    black: float | None = None
+    memory: int | None = None
+    region: Region | None = None
+    chroma: float = 1.0
 
-    def to_arviz(self) -> Any:
-        """The samples as `arviz.InferenceData`: the variable `image` of the group `posterior`.
+    def __post_init__(self) -> None:
+        def fill(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
 
-        Its first dimensions are chain and draw for a Markov chain method, and `sample` for particles, which have no
-        order; then come row and column, and channel where the image has them. Needs the extra: mpsvgd[arviz].
-        """
-        names = ["row", "column"]
-        if self.channel_axis is not None:
-            names.insert(self.channel_axis % 3, "channel")
-        attributes = {"method": self.method, "sigma": self.sigma, "seconds": self.seconds}
-        return export.to_arviz(self.samples, names, self.chains, attributes)
-
-
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """A run after `step` of at most `total` iterations; `eta` is the seconds it may still take."""
-
-    step: int
-    total: int
-    seconds: float
-    eta: float
-    figures: dict[str, float]
-    _estimates: tuple[Estimate, ...] = field(repr=False)
-    _frame: _Frame = field(repr=False)
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """The MMSE image so far, in the image's own units and layout."""
-        return self._frame.image(np.stack([e.mean for e in self._estimates]))
-
-    @cached_property
-    def std(self) -> np.ndarray:
-        """The standard deviation of every pixel so far."""
-        return self._frame.std(np.stack([e.std for e in self._estimates]))
+        fill("picture", checked_picture(self.picture, self.channel_axis))
+        fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
+        if self.white is not None and not (np.isfinite(self.white) and self.white > (self.black or 0)):
+            raise ValueError(f"white (data_range) must be more than black, {self.black or 0:g}; got {self.white!r}")
+        scale = units(self._upright, white=self.white, black=self.black)
+        fill("white", scale.white)
+        fill("black", scale.black)
+        fill("memory", pieces.default_memory() if self.memory is None else self.memory)
+        if not 1e-6 <= self.level * self.frame.scale <= _MOST:
+            raise ValueError(f"sigma must lie between 1e-06 and {_MOST:.0e} grey levels of 255, got {self.level:g}")
+        if not (isinstance(self.seed, numbers.Integral) and self.seed >= 0):
+            raise ValueError(f"seed must be a whole number >= 0, got {self.seed!r}")
+        if not (math.isfinite(self.chroma) and self.chroma > 0):
+            raise ValueError(f"chroma must be > 0, got {self.chroma!r}")
+        top, left, bottom, right = self.region or self._whole
+        if not (0 <= top < bottom <= self._shape[0] and 0 <= left < right <= self._shape[1]):
+            raise ValueError(f"region {tuple(self.region or ())} does not lie in a picture of shape {self._shape}")
+        self.pieces()  # says when the memory is too little
 
     @property
-    def samples(self) -> np.ndarray:
-        """The particles so far, shape (M,) + image.shape, float32."""
-        count = min(len(e.samples) for e in self._estimates)
-        return self._frame.image(np.stack([e.samples[:count] for e in self._estimates], axis=-3)).astype(np.float32)
+    def _upright(self) -> np.ndarray:
+        """The picture with its channels, if any, last."""
+        return self.picture if self.channel_axis is None else np.moveaxis(self.picture, self.channel_axis, -1)
 
     @property
-    def particles(self) -> int:
-        """How many samples there are; cheap."""
-        return min((len(e.samples) for e in self._estimates), default=0)
+    def _shape(self) -> tuple[int, int]:
+        height, width = self._upright.shape[:2]
+        return height, width
 
-    def sample(self, index: int) -> np.ndarray:
-        """One of `samples`, without the work of making the others."""
-        return self._frame.image(np.stack([e.samples[index] for e in self._estimates])).astype(np.float32)
+    @property
+    def _whole(self) -> Region:
+        return Region(0, 0, *self._shape)
 
-    def detached(self) -> Progress:
-        """The same, with particles that the next iterations do not move."""
-        return replace(self, _estimates=tuple(replace(e, samples=e.samples.copy()) for e in self._estimates))
+    @property
+    def level(self) -> float:
+        """The noise as one number, RMS."""
+        return float(np.sqrt(np.mean(np.square(self.noise)))) if np.ndim(self.noise) else float(self.noise)
 
+    @cached_property
+    def frame(self) -> Frame:
+        """How this picture becomes planes."""
+        channels = 1 if self.channel_axis is None else self.picture.shape[self.channel_axis]
+        assert self.white is not None
+        assert self.black is not None
+        alike = all_alike(self._upright, (self.white - self.black) / 255)
+        return Frame(self.channel_axis, channels, self.black, self.white, alike, fields.gains(self.prior))
 
-class _Frame:
-    """How a user's image becomes grey planes on the 0-255 scale, and results become images again."""
+    def pieces(self) -> list[Piece]:
+        """What is computed one after the other: the whole, the region, or tiles that fit into the memory."""
+        margins = fields.margins(self.prior)
+        if self.region is not None:
+            return pieces.only(self.region, self._shape, margins)
+        cost = self.sampler.bytes_per_pixel(self.prior) * len(self.frame.gains)
+        assert self.memory is not None
+        most = self.memory // cost
+        if margins.sites(*self._shape) <= most:
+            return pieces.only(self._whole, self._shape, margins)
+        try:
+            return pieces.cut(self._shape, most, margins)
+        except ValueError as error:
+            raise ValueError(f"{error}; allow {math.ceil(pieces.least(margins) * cost / 2**20)} MB") from None
 
-    def __init__(self, image: np.ndarray, sigma: float, channel_axis: int | None, data_range: float | None) -> None:
-        image = np.asarray(image)
-        if image.dtype.kind not in "uif":
-            raise ValueError(f"image must hold whole or real numbers, got dtype {image.dtype}")
-        if channel_axis is None:
-            if image.ndim != 2:
-                raise ValueError(f"image must have 2 axes unless channel_axis is given, got shape {image.shape}")
-        elif image.ndim != 3 or not -3 <= channel_axis < 3:
-            raise ValueError(f"channel_axis {channel_axis} does not fit an image of shape {image.shape}")
-        elif image.shape[channel_axis] not in (1, 3):
-            raise ValueError(f"image must have 1 or 3 channels, got {image.shape[channel_axis]}")
-        self.channel_axis = channel_axis
-        values = image.astype(np.float64)
-        if channel_axis is not None:
-            values = np.moveaxis(values, channel_axis, -1)
-        if min(values.shape[:2]) < 2:
-            raise ValueError(f"image must be at least 2x2 pixels, got shape {image.shape}")
-        if not np.isfinite(values).all():
-            raise ValueError(f"image must be finite, got {np.count_nonzero(~np.isfinite(values))} NaN or Inf pixels")
-        if not isinstance(sigma, int | float | np.integer | np.floating) or not np.isfinite(sigma) or sigma <= 0:
-            raise ValueError(f"sigma must be > 0, got {sigma!r}")
-        if data_range is None:
-            data_range = _guess_range(image, float(sigma))
-        elif not np.isfinite(data_range) or data_range <= 0:
-            raise ValueError(f"data_range must be > 0, got {data_range!r}")
-        self.scale = 255.0 / data_range
-        values = values * self.scale
-        self.colour = values.ndim == 3 and values.shape[-1] == 3
-        self.gains = np.array(colour.GAINS if self.colour else (1.0,))
-        if self.colour:
-            self.planes = colour.to_planes(values) * self.gains[:, None, None]
-        else:
-            self.planes = values.reshape(1, *values.shape[:2])
+    def iterate(self) -> Iterator[Progress]:
+        """The run, step by step; to cancel is to stop iterating."""
+        return _steps(self, self.pieces())
 
-    def image(self, planes: np.ndarray) -> np.ndarray:
-        """(..., planes, height, width) on the 0-255 scale -> images in the user's units and layout."""
-        values = np.moveaxis(planes, -3, -1)
-        if self.colour:
-            values = colour.to_channels(planes / self.gains[:, None, None])
-        return self._layout(values / self.scale)
+    def run(self, watch: Callable[[Iterator[Progress]], Iterator[Progress]] = iter, *, brief: bool = False) -> Result:
+        """The run to its end. `watch` may look at every step. brief: without samples, and of std only its mean."""
+        began = time.perf_counter()
+        history: list[dict[str, float]] = []
+        last: Progress | None = None
+        for last in watch(self.iterate()):
+            history.append(last.figures)
+        assert last is not None  # every sampler yields at least once
+        mean, std = last.mean, last.std
+        samples = last.samples if not brief else np.empty((0, *mean.shape), np.float32)
+        std = np.asarray(last.uncertainty) if brief else std
+        seconds = time.perf_counter() - began
+        return Result(
+            mean, std, samples, seconds, self.sampler, self.level, history, last.draws, last.tiles, self.channel_axis
+        )
 
-    def std(self, planes: np.ndarray) -> np.ndarray:
-        """Like `image`, for standard deviations."""
-        values = np.moveaxis(planes, -3, -1)
-        if self.colour:
-            values = colour.std_to_channels(planes / self.gains[:, None, None])
-        return self._layout(values / self.scale)
+    def identity(self) -> dict[str, Any]:
+        """All that decides the bytes except the picture and its noise, as plain values."""
+        return identity(self.sampler, self.prior) | {
+            "seed": self.seed, "axis": self.channel_axis, "white": self.white, "black": self.black,
+            "memory": self.memory, "region": self.region, "chroma": self.chroma,
+        }  # fmt: skip
 
-    def _layout(self, values: np.ndarray) -> np.ndarray:
-        if self.channel_axis is None:
-            return values[..., 0]
-        axis = self.channel_axis if self.channel_axis >= 0 else self.channel_axis + 3
-        return np.moveaxis(values, -1, axis - 3) if axis < 2 else values
+    def key(self) -> str:
+        """The same for the same bytes, on any machine; different when anything that decides them is different."""
+        noise = self.noise if np.ndim(self.noise) == 0 else _digest(np.asarray(self.noise))
+        parts = {**self.identity(), "picture": _digest(self.picture), "noise": noise}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
-
-def _guess_range(image: np.ndarray, sigma: float) -> float:
-    """White of an image: the largest value of whole-number types; 1 or 255 for real ones."""
-    if image.dtype.kind == "u":
-        return float(np.iinfo(image.dtype).max)
-    if image.dtype.kind == "i":
-        return 255.0
-    return 1.0 if sigma < 1 and np.abs(image).mean() <= 1 + sigma else 255.0
-
-
-def iterate(
-    image: np.ndarray,
-    sigma: float,
-    *,
-    method: str | Sampler = DEFAULT_METHOD,
-    prior: str | Path | Prior = "pairwise",
-    seed: int = 0,
-    channel_axis: int | None = None,
-    data_range: float | None = None,
-    origin: tuple[int, int] = (0, 0),
-    **options: Any,
-) -> Iterator[Progress]:
-    """Denoise step by step; arguments as in `denoise`. Bad ones raise here, before the first step.
-
-    origin: row and column of the picture that this image was cut from. The random numbers are those that the whole
-    picture would get there, so that away from its edges a piece becomes what it becomes in the whole.
-    """
-    sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
-    frame = _Frame(image, sigma, channel_axis, data_range)
-    loaded = load_prior(prior)
-    level = float(sigma) * frame.scale
-    pairs = zip(frame.planes, frame.gains, strict=True)
-    posteriors = [Posterior(loaded, plane, level * float(gain), origin=origin) for plane, gain in pairs]
-    try:
-        rngs = np.random.default_rng(seed).spawn(len(posteriors))
-    except (TypeError, ValueError):
-        raise ValueError(f"seed must be a whole number >= 0, got {seed!r}") from None
-    return _steps(sampler, posteriors, rngs, frame)
+    def command(self, source: str, *more: str) -> str:
+        """The command line that makes the same bytes from the file `source`; `more` are words to add."""
+        level = self.level * self.frame.scale
+        words = ["denoise", source, "--sigma", f"{level:g}", *more]
+        words += ["--strength-chroma", f"{self.chroma:g}"] if self.chroma != 1 else []
+        words += ["--method", self.sampler.name, "--prior", self.prior.name, "--seed", str(self.seed)]
+        if self.memory is not None and self.memory != pieces.default_memory():
+            words += ["--memory", f"{self.memory / 1024!r}K"]
+        for name, (kind, spec) in self.sampler.options().items():
+            value = getattr(self.sampler, name)
+            if value == spec.default:
+                continue
+            if kind is bool:
+                words.append(flag(self.sampler.name, name) if value else flag(self.sampler.name, f"no_{name}"))
+            else:
+                words += [flag(self.sampler.name, name), str(value)]
+        return shlex.join(words)
 
 
-def _steps(
-    sampler: Sampler, posteriors: list[Posterior], rngs: list[np.random.Generator], frame: _Frame
-) -> Iterator[Progress]:
-    """Run the sampler on all planes side by side."""
+def identity(sampler: Sampler, prior: Prior) -> dict[str, Any]:
+    """A method as plain values: for keys. A prior that plays no part is not in it."""
+    return {
+        "version": denoiser.__version__, "method": sampler.name, "options": asdict(sampler),
+        "prior": [prior.name, prior.fingerprint] if sampler.uses_prior else None,
+    }  # fmt: skip
+
+
+def _digest(array: np.ndarray) -> str:
+    about = repr((array.shape, array.dtype.str)).encode()
+    return hashlib.sha256(about + np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _steps(request: Request, parts: list[Piece]) -> Iterator[Progress]:
+    """Run piece after piece; the particles of one are gone when the next begins."""
     began = time.perf_counter()
-    running = [sampler.estimates(p, rng) for p, rng in zip(posteriors, rngs, strict=True)]
+    sampler, frame, tiled = request.sampler, request.frame, len(parts) > 1
+    picture = request._upright if request._upright.ndim == 3 else request._upright[..., None]
+    canvas = Canvas(picture) if tiled else None
+    flat = replace(frame, channel_axis=-1)  # the canvas has its channels last
+    clock = Clock()
+    work = [math.prod(part.outer.shape) for part in parts]
+
+    def report(number: int, step: int, estimates: tuple[Estimate, ...], figures: dict[str, float]) -> Progress:
+        seconds = time.perf_counter() - began
+        left = sum(work) / (sum(work[:number]) + work[number] * step / sampler.total) - 1
+        clock.step = number * sampler.total + step
+        return Progress(
+            sampler, clock.step, len(parts) * sampler.total, seconds, seconds * left, figures, number + 1, len(parts),
+            () if tiled else estimates, frame, clock, canvas,
+        )  # fmt: skip
+
+    def one(number: int, part: Piece) -> Iterator[Progress]:
+        inside = part.outer if tiled else part.inner.within(part.outer)
+        last: tuple[Estimate, ...] = ()
+        figures: dict[str, float] = {}
+        for step, estimates in enumerate(_piece_steps(request, part.outer, frame), 1):
+            if last and tiled:  # one behind, because the last report must come after the tile is on the canvas
+                yield report(number, step - 1, last, figures)
+            last = estimates if tiled else tuple(_cropped(e, inside) for e in estimates)
+            figures = _figures(last, frame)
+            if not tiled:
+                yield report(number, step, last, figures)
+        if canvas is not None:
+            canvas.add(part, flat.image(np.stack([e.mean for e in last])), flat.std(np.stack([e.std for e in last])))
+            canvas.complete = number == len(parts) - 1
+            yield report(number, sampler.total, last, figures)  # all steps, even where the sampler stopped early
+
+    for number, part in enumerate(parts):
+        yield from one(number, part)
+
+
+def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tuple[Estimate, ...]]:
+    """Run the sampler on all planes of a piece side by side; the padding is cut off again."""
+    sampler = request.sampler
+    sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
+    planes, sigmas = frame.planes(outer.of(request._upright)), frame.sigmas(sigma, request.chroma)
+    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
+    rngs = np.random.default_rng(request.seed).spawn(len(targets))
+    running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
     latest: list[Estimate | None] = [None] * len(running)
     for step in range(1, sampler.total + 1):
         fresh = [next(generator, None) for generator in running]
@@ -211,60 +243,89 @@ def _steps(
         for estimate in estimates:
             if not (np.isfinite(estimate.mean).all() and np.isfinite(estimate.std).all()):
                 raise FloatingPointError(f"{sampler.name} diverged at iteration {step}; try a smaller step")
-        cropped = tuple(
-            Estimate(p.crop(e.mean), p.crop(e.std), p.crop(e.samples), e.figures)
-            for p, e in zip(posteriors, estimates, strict=True)
-        )
-        figures = {key: float(np.mean([e.figures[key] for e in cropped])) for key in cropped[0].figures}
-        spread = [e.std.mean() / gain for e, gain in zip(cropped, frame.gains, strict=True)]
-        figures["std"] = float(np.mean(spread) / frame.scale)
-        seconds = time.perf_counter() - began
-        yield Progress(step, sampler.total, seconds, seconds / step * (sampler.total - step), figures, cropped, frame)
+        yield tuple(_shown(t, e) for t, e in zip(targets, estimates, strict=True))
+
+
+def _shown(target: Posterior, estimate: Estimate) -> Estimate:
+    """The estimate as pictures."""
+    mean, std, samples = target.pictures(estimate.mean, estimate.std, estimate.samples)
+    return replace(estimate, mean=mean, std=std, samples=samples)
+
+
+def _cropped(estimate: Estimate, region: Region) -> Estimate:
+    """The estimate of a part of the field."""
+    at = np.s_[..., region.top : region.bottom, region.left : region.right]
+    return replace(estimate, mean=estimate.mean[at], std=estimate.std[at], samples=estimate.samples[at])
+
+
+def _figures(estimates: tuple[Estimate, ...], frame: Frame) -> dict[str, float]:
+    """The figures of all planes as one: `std` and `change` in the picture's units, the others averaged."""
+    figures = {key: float(np.mean([e.figures[key] for e in estimates])) for key in estimates[0].figures}
+    pairs = list(zip(estimates, frame.gains, strict=True))
+    if "change" in figures:  # RMS over the planes, which are scaled by their gains
+        figures["change"] = math.sqrt(np.mean([(e.figures["change"] / g) ** 2 for e, g in pairs])) / frame.scale
+    figures["std"] = float(np.mean([e.std.mean() / g for e, g in pairs])) / frame.scale
+    return figures
+
+
+def make_request(
+    image: np.ndarray,
+    sigma: float | np.ndarray,
+    *,
+    method: str | Sampler | None = None,
+    prior: str | Path | Prior | None = None,
+    quality: str = "normal",
+    seed: int = 0,
+    channel_axis: int | None = None,
+    data_range: float | tuple[float, float] | None = None,
+    memory: int | None = None,
+    region: Region | None = None,
+    **options: Any,
+) -> Request:
+    """A Request from what users say.
+
+    image: (height, width), or with channels along `channel_axis`; whole or real numbers.
+    sigma: standard deviation of the noise in the image's own units: a number, or a map of the image's shape.
+    method: a name from `METHODS` with its `options`, or a sampler made by hand.
+    prior: "pairwise", "foe3x3" or the path of a model file.
+    quality: "fast", "normal" or "best", for what `method` and `prior` leave open.
+    seed: the same seed gives the same bytes, on any number of threads.
+    data_range: value of white, or black and white as a pair. Default: as the type, or the values, say (`units.units`).
+    memory: bytes to work in; larger images are cut into tiles, and have no samples. Default: 384 MB.
+    region: only this part of the image, as the run on the whole would give it.
+    """
+    sampler, loaded = presets.choose(quality, method, prior, options)
+    black, white = data_range if isinstance(data_range, tuple | list) else (None, data_range)
+    return Request(image, sigma, sampler, loaded, seed, channel_axis, white, black, memory, region)
+
+
+def iterate(image: np.ndarray, sigma: float | np.ndarray, **arguments: Any) -> Iterator[Progress]:
+    """Denoise step by step; arguments as in `make_request`. Bad ones raise here, before the first step."""
+    return make_request(image, sigma, **arguments).iterate()
 
 
 def denoise(
     image: np.ndarray,
-    sigma: float,
+    sigma: float | np.ndarray,
     *,
-    method: str | Sampler = DEFAULT_METHOD,
-    prior: str | Path | Prior = "pairwise",
-    seed: int = 0,
-    channel_axis: int | None = None,
-    data_range: float | None = None,
     progress: Callable[[Progress], object] | None = None,
-    **options: Any,
+    **arguments: Any,
 ) -> Result:
     """Denoise an image and say how sure each pixel is.
 
-    image: (height, width), or with channels along `channel_axis`; uint8, uint16 or real.
-    sigma: standard deviation of the noise, in the image's own units.
-    method: a name from `METHODS` with its `options`, or a sampler made by hand.
-    prior: "pairwise", "foe3x3" or the path of a model file.
-    seed: the same seed gives the same bytes, on any number of threads.
-    data_range: value of white. Default: the largest of the type; for real images 1 or 255, by their values.
+    image, sigma and the other arguments are those of `make_request`: method, prior, quality, seed, channel_axis,
+    data_range, memory, region, and the options of the method.
     progress: called with a Progress after every iteration.
 
     >>> flat = denoise(np.full((16, 16), 0.5), 0.1, method="map")
     >>> bool(np.allclose(flat.mean, 0.5, atol=1e-3))
     True
     """
-    sampler = method if isinstance(method, Sampler) else make_sampler(method, options)
-    steps = iterate(
-        image,
-        sigma,
-        method=sampler,
-        prior=prior,
-        seed=seed,
-        channel_axis=channel_axis,
-        data_range=data_range,
-    )
-    history, last = [], None
-    for last in steps:
-        history.append(last.figures)
-        if progress is not None:
-            progress(last)
-    assert last is not None  # every sampler yields at least once
-    chains = getattr(sampler, "chains", 0)
-    return Result(
-        last.mean, last.std, last.samples, last.seconds, sampler.name, float(sigma), history, chains, channel_axis
-    )
+
+    def watch(steps: Iterator[Progress]) -> Iterator[Progress]:
+        for step in steps:
+            if progress is not None:
+                progress(step)
+            yield step
+
+    return make_request(image, sigma, **arguments).run(watch)

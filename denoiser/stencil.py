@@ -1,7 +1,7 @@
 """A filter bank on an image of a given shape: responses, their adjoint, and the linear systems they make.
 
 Given one precision lambda_c a clique, the posterior is Gaussian with precision matrix
-Q = W diag(lambda) W^T + c I, where W^T x are the filter responses. Q is kept as a stencil: one coefficient
+Q = W diag(lambda) W^T + diag(c), where W^T x are the filter responses. Q is kept as a stencil: one coefficient
 a pixel for each offset at which two pixels share a clique. Images are flat here: pixel (r, c) is r * width + c,
 and a clique is named by the pixel under its filter's top left corner.
 """
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from denoiser.jit import kernel
+from denoiser.jit import inlined, kernel
 from denoiser.priors import FilterBank
 
 _BLOCK = 1024  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def filter_responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[f, clique] = J_f . x_clique; 0 where the window does not fit into the image."""
     out[:] = 0
@@ -32,7 +32,7 @@ def filter_responses(x, width, starts, offsets, taps, extents, out):  # type: ig
                     line[i] += tap * source[i]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def filter_adjoint(values, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[pixel] += sum over the cliques with that pixel of tap * values[f, clique]."""
     for f in range(len(extents)):
@@ -65,7 +65,7 @@ def _assemble(precisions, width, extents, pairs, products, diagonal, coefficient
                 target[i] += product * line[i]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
     """q = A p for the unit-diagonal stencil A; returns p . q."""
     n = len(p)
@@ -95,13 +95,13 @@ def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel(fastmath=True)
+@kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})  # not "nnan": what is not finite must end the loop
 def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type: ignore[no-untyped-def]
     """Conjugate gradients for the stencil system, preconditioned by its diagonal; x is start and solution.
 
     The system is scaled to a unit diagonal first (coefficients are overwritten). If b holds a draw from
     N(., Q), the scaled residual of a wild guess is about 1 a pixel: `tolerance` is relative to that.
-    Returns the iterations used, or -1 when `most` did not do.
+    Returns the iterations used, or -1 when `most` did not do or numbers overflowed.
     """
     n = len(b)
     scale, r, p, q = work[0], work[1], work[2], work[3]
@@ -125,6 +125,8 @@ def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type:
     iterations = 0
     while squared > tolerance * tolerance * n and iterations < most:
         curvature = _multiply(coefficients, steps, p, q)
+        if not curvature > 0:  # NaN too
+            return -1
         alpha = b.dtype.type(squared / curvature)
         fresh = 0.0
         for begin in range(0, n, _BLOCK):
@@ -145,10 +147,16 @@ def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type:
 
 
 class Stencil:
-    """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it."""
+    """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it.
 
-    def __init__(self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32) -> None:
+    scale: what each clique's response is multiplied by, shape `cliques`; None for 1. It makes W into W diag(scale).
+    """
+
+    def __init__(
+        self, prior: FilterBank, shape: tuple[int, int], dtype: type = np.float32, scale: np.ndarray | None = None
+    ) -> None:
         height, width = shape
+        self._scale: np.ndarray | None = None if scale is None else np.asarray(scale, dtype)
         self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
         starts, offsets, taps = [0], [], []
         pairs, products, steps = [], [], []
@@ -185,11 +193,13 @@ class Stencil:
         """Filter responses of the flat image x, shape `cliques`."""
         out = np.empty(self.cliques, self.dtype) if out is None else out
         filter_responses(x, *self.bank, out)
+        if self._scale is not None:
+            out *= self._scale
         return out
 
     def adjoint(self, values: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add the transpose of `responses`, applied to one value a clique, to the flat image `out`."""
-        filter_adjoint(values, *self.bank, out)
+        filter_adjoint(values if self._scale is None else values * self._scale, *self.bank, out)
         return out
 
     def workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -200,15 +210,20 @@ class Stencil:
     def solve(
         self,
         precisions: np.ndarray,
-        constant: float,
+        constant: float | np.ndarray,
         b: np.ndarray,
         x: np.ndarray,
         tolerance: float,
         workspace: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     ) -> int:
-        """Solve (W diag(precisions) W^T + constant I) x = b in place of x; returns iterations, -1 if too many."""
+        """Solve (W diag(precisions) W^T + diag(constant)) x = b in place of x; returns iterations, -1 if that failed.
+
+        constant: one number, or one a pixel (flat).
+        """
         diagonal, coefficients, work = workspace or self.workspace()
         diagonal[:] = constant
+        if self._scale is not None:
+            precisions = precisions * self._scale**2
         width, extents = self.shape[1], self.extents
         _assemble(precisions, width, extents, self._pairs, self._products, diagonal, coefficients)
         return int(_solve(diagonal, coefficients, self._steps, b, x, tolerance, 20 * 1000, work))

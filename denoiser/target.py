@@ -31,7 +31,8 @@ _BATCH = 1 << 14  # sites that are worth a task of their own
 def table_slope(table, u):  # type: ignore[no-untyped-def]
     """The table at float32 u = y - x by linear interpolation; the last two nodes go on as a straight line."""
     at = (u + np.float32(SITE_END)) * _PER_UNIT
-    node = min(max(np.int32(at), np.int32(0)), np.int32(SITE_NODES - 2))
+    near = min(max(at, np.float32(0)), np.float32(SITE_NODES - 2))  # a cast of what no int32 holds is undefined
+    node = min(max(np.int32(near), np.int32(0)), np.int32(SITE_NODES - 2))  # NaN may have come through
     return table[node] + (at - np.float32(node)) * (table[node + 1] - table[node])
 
 
@@ -39,15 +40,18 @@ class SitePotentials(NamedTuple):
     """log psi_d(x_d), by its derivative precision * (y - x) - epsilon * x + table(y - x): what the kernels know."""
 
     y: np.ndarray  # what was observed, flat, float32
-    precision: np.float32  # of a Gaussian around y
+    precision: np.ndarray  # of a Gaussian around y, one value a site, flat, float32
     epsilon: np.float32  # of a Gaussian around 0
     table: np.ndarray  # float32, SITE_NODES long; empty if there is no more to it than that
+    scale: np.ndarray  # of the cliques' responses, float32, shape (filters, sites); empty if they count as they are
 
     @staticmethod
-    def gaussian(y: np.ndarray, precision: float, epsilon: float) -> SitePotentials:
-        """A Gaussian likelihood and a weak Gaussian around 0."""
+    def gaussian(y: np.ndarray, precision: float | np.ndarray, epsilon: float) -> SitePotentials:
+        """A Gaussian likelihood with one precision, or one a site (the shape of y), and a weak Gaussian around 0."""
         flat = y.astype(np.float32).ravel()
-        return SitePotentials(flat, np.float32(precision), np.float32(epsilon), np.empty(0, np.float32))
+        precisions = np.broadcast_to(np.asarray(precision, np.float32), y.shape).ravel()
+        nothing = np.empty((0, 0), np.float32)
+        return SitePotentials(flat, precisions, np.float32(epsilon), np.empty(0, np.float32), nothing)
 
     @staticmethod
     def tabulated(y: np.ndarray, slope: Callable[[np.ndarray], np.ndarray]) -> SitePotentials:
@@ -66,10 +70,16 @@ def _scores(x, bank, tables, potentials, out):  # type: ignore[no-untyped-def]
         filter_responses(particle, width, starts, offsets, taps, extents, values)
         for f in range(len(values)):
             table, line = tables[f], values[f]
-            for d in range(len(line)):
-                line[d] *= -table_precision(table, line[d])
+            if len(potentials.scale) > 0:
+                scale = potentials.scale[f]
+                for d in range(len(line)):
+                    line[d] *= scale[d]
+                    line[d] *= -scale[d] * table_precision(table, line[d])
+            else:
+                for d in range(len(line)):
+                    line[d] *= -table_precision(table, line[d])
         for d in range(len(score)):
-            score[d] = potentials.precision * (potentials.y[d] - particle[d]) - potentials.epsilon * particle[d]
+            score[d] = potentials.precision[d] * (potentials.y[d] - particle[d]) - potentials.epsilon * particle[d]
         if len(potentials.table) > 0:
             for d in range(len(score)):
                 score[d] += table_slope(potentials.table, potentials.y[d] - particle[d])
@@ -81,10 +91,13 @@ class Target:
 
     prior: the filters, and with them blankets, factors and a colouring.
     noisy: what was observed at every site, shape (height, width).
-    sigma: the length in which samplers measure their steps; for an image, of the noise.
+    sigma: the length in which samplers measure their steps; for an image, the standard deviation of the noise.
     """
 
     origin: tuple[int, int] = (0, 0)  # row and column of a larger field that this one was cut from
+    #: What each clique's response is multiplied by, shape (filters, sites), a clique being named by the site under its
+    #: filter's first tap; None: by 1. So cliques of one filter can differ in strength.
+    clique_scale: np.ndarray | None = None
     sharpest: float = 0.0  # the largest precision with which a component of an expert holds a site, if that can be said
 
     def __init__(self, prior: FilterBank, noisy: np.ndarray, sigma: float) -> None:
@@ -111,22 +124,24 @@ class Target:
         return self.tables
 
     @property
-    def noise_precision(self) -> float:
-        """1 / sigma^2."""
-        return self.sigma**-2
+    def spread(self) -> float | np.ndarray:
+        """How far first particles lie from what was observed: sigma, or one value a site, shape (height, width)."""
+        return self.sigma
 
     @cached_property
     def stencil(self) -> Stencil:
         """The prior's filters on this field, in float32."""
-        return Stencil(self.prior, self.shape)
+        return Stencil(self.prior, self.shape, scale=self.clique_scale)
 
     def responses(self, x: np.ndarray) -> Iterator[np.ndarray]:
         """What one filter after the other answers to fields of shape (..., height, width); nothing where none fits."""
-        for filter_ in self.prior.filters:
+        for number, filter_ in enumerate(self.prior.filters):
             rows, columns = (max(n - m + 1, 0) for n, m in zip(x.shape[-2:], filter_.shape, strict=True))
             response = np.zeros((*x.shape[:-2], rows, columns))
             for (r, c), tap in np.ndenumerate(filter_):
                 response += tap * x[..., r : r + rows, c : c + columns]
+            if self.clique_scale is not None:
+                response *= self.clique_scale[number].reshape(self.shape)[:rows, :columns]
             yield response
 
     def energies(self, particles: np.ndarray) -> np.ndarray:

@@ -36,28 +36,38 @@ def cliques(prior, shape):
                 yield f, expert, [(row + r, column + c, taps[r, c]) for r, c in np.ndindex(*taps.shape)]
 
 
-def energy(prior, x, y, sigma):
-    """-log p(x | y) up to a constant (paper, Eq. 12 and the Gaussian likelihood)."""
-    total = 0.5 * prior.epsilon * (x**2).sum() + ((x - y) ** 2).sum() / (2 * sigma**2)
-    for _, expert, sites in cliques(prior, x.shape):
-        total -= math.log(expert_density(expert, sum(tap * x[r, c] for r, c, tap in sites)))
+def clique_scale(scale, f, sites, shape):
+    """What the response of a clique is multiplied by; scale: (filters, sites) by its first site, or None for 1."""
+    return 1.0 if scale is None else scale[f, sites[0][0] * shape[1] + sites[0][1]]
+
+
+def energy(prior, x, y, sigma, scale=None):
+    """-log p(x | y) up to a constant (paper, Eq. 12 and the Gaussian likelihood); sigma: a number or one a site."""
+    total = 0.5 * prior.epsilon * (x**2).sum() + ((x - y) ** 2 / (2 * sigma**2)).sum()
+    for f, expert, sites in cliques(prior, x.shape):
+        s = clique_scale(scale, f, sites, x.shape)
+        total -= math.log(expert_density(expert, s * sum(tap * x[r, c] for r, c, tap in sites)))
     return total
 
 
-def score(prior, x, y, sigma):
+def score(prior, x, y, sigma, scale=None):
     """d/dx log p(x | y)."""
     out = (y - x) / sigma**2 - prior.epsilon * x
-    for _, expert, sites in cliques(prior, x.shape):
-        slope = expert_score(expert, sum(tap * x[r, c] for r, c, tap in sites))
+    for f, expert, sites in cliques(prior, x.shape):
+        s = clique_scale(scale, f, sites, x.shape)
+        slope = s * expert_score(expert, s * sum(tap * x[r, c] for r, c, tap in sites))
         for r, c, tap in sites:
             out[r, c] += tap * slope
     return out
 
 
 def precision_matrix(prior, shape, precisions, constant):
-    """Q = W diag(precisions) W^T + constant I, dense; precisions[f, row * width + column] a clique."""
+    """Q = W diag(precisions) W^T + diag(constant), dense; precisions[f, row * width + column] a clique.
+
+    constant: one number, or one a site.
+    """
     size = shape[0] * shape[1]
-    matrix = constant * np.eye(size)
+    matrix = np.diag(np.broadcast_to(constant, shape).ravel()).astype(float)
     for f, _, sites in cliques(prior, shape):
         row = np.zeros(size)
         for r, c, tap in sites:
@@ -95,7 +105,7 @@ def svgd_forces(x, scores, name, bandwidth):
 
 
 def factors_at(prior, shape, site, single_kernel):
-    """The factors that contain a site and lie in the image, each as a list of its sites."""
+    """The factors that contain a site and lie in the image, each as a list of its sites; if none, the site alone."""
     row, column = site
     windows = [prior.blanket] if single_kernel else prior.factors
     found = []
@@ -104,7 +114,7 @@ def factors_at(prior, shape, site, single_kernel):
         inside = [(r, c) for r, c in sites if 0 <= r < shape[0] and 0 <= c < shape[1]]
         if single_kernel or len(inside) == len(sites):
             found.append([site, *inside])
-    return found
+    return found or [[site]]
 
 
 def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel):

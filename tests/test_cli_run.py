@@ -14,14 +14,14 @@ import image_files as made
 import numba
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image
 from test_images_safety import mutated
 
+from conftest import ROOT
 from denoiser import images, jit
 from denoiser.cli import main
 
-QUICK = ["--particles", "2", "--iterations", "2"]
+QUICK = ["--method", "mp-svgd", "--particles", "2", "--iterations", "2"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
@@ -160,7 +160,8 @@ def test_two_results_of_one_name(folder, capsys):
         (["a.png", "--sigma", "-3"], "must be >= 0, got -3"),
         (["a.png", "--sigma", "much"], "must be a number, got 'much'"),
         (["a.png", "--strength", "nan"], "must be >= 0, got nan"),
-        (["a.png", "--particles", "0"], "particles must be >= 2, got 0"),
+        (["a.png", "--method", "mp-svgd", "--particles", "0"], "particles must be >= 2, got 0"),
+        (["a.png", "--iterations", "9"], "--iterations is no option of the method direct"),
         (["a.png", "--method", "gibbs", "--particles", "5"], "--particles is no option of the method gibbs"),
         (["a.png", "--prior", "magic"], "prior must be one of"),
         (["a.png", "--threads", "0"], "must be >= 1, got 0"),
@@ -261,9 +262,19 @@ def test_experiments(folder, capsys):
 
 
 def test_quality_and_options(folder, capsys):
-    assert denoise("a.png", "--quality", "best", "--gibbs-samples", "4", "--burn-in", "1", "--json", quick=False) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["method"], report["prior"]) == ("gibbs", "foe3x3")
+    few = ["--gibbs-samples", "4", "--burn-in", "1", "--json"]
+    for words, found in {
+        "--quality best --json": ("direct", "learned-best"),
+        "--json": ("direct", "learned"),
+        "--quality fast --json": ("direct", "learned"),
+        "--quality fast --prior pairwise --iterations 2 --json": ("mp-svgd", "pairwise"),
+        " ".join(["--quality best --prior pairwise", *few]): ("gibbs", "pairwise"),
+        " ".join(["--quality best --method gibbs", *few]): ("gibbs", "foe3x3"),
+        " ".join(["--method gibbs", *few]): ("gibbs", "pairwise"),
+    }.items():
+        assert denoise("a.png", "-o", "x.png", "--overwrite", *words.split(), quick=False) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["method"], report["prior"]) == found, words
     assert denoise("b.jpg", "--quality", "fast", "--method", "map", "--json", quick=False) == 0
     assert json.loads(capsys.readouterr().out)["method"] == "map"
 
@@ -406,7 +417,7 @@ def test_awkward_targets(folder, capsys, monkeypatch):
         "dangling.png": "exists already",
         "y" * 300 + ".png": "too long",
     }.items():
-        monkeypatch.setattr("denoiser.tiles.iterate_tiles", None)  # refused before anything is computed
+        monkeypatch.setattr("denoiser.run.Request.iterate", None)  # refused before anything is computed
         assert denoise("a.png", "-o", target) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"denoise: {target}: ")
@@ -420,7 +431,7 @@ def test_awkward_targets(folder, capsys, monkeypatch):
 
 def test_formats_are_checked_before_anything_is_computed(folder, capsys, monkeypatch):
     images.write_uint16_png("deep.png", np.ones((9, 9)))
-    monkeypatch.setattr("denoiser.tiles.iterate_tiles", None)
+    monkeypatch.setattr("denoiser.run.Request.iterate", None)
     assert denoise("deep.png", "-o", "x.jpg") == 1
     assert capsys.readouterr().err == "denoise: x.jpg: JPEG cannot hold 16-bit pixels; use .png or .tif\n"
     assert denoise("a.png", "--max-pixels", "100") == 1
@@ -431,7 +442,7 @@ def test_a_mistake_of_ours_is_one_line_too(folder, capsys, monkeypatch):
     def fail(*_arguments, **_options):
         raise KeyError("two\nlines")
 
-    monkeypatch.setattr("denoiser.tiles.iterate_tiles", fail)
+    monkeypatch.setattr("denoiser.run.Request.iterate", fail)
     assert denoise("a.png", "b.jpg") == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == r"denoise: a.png: unexpected KeyError: 'two\nlines'"

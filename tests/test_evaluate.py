@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from denoiser import add_noise, coverage, denoise, evaluate, executors, psnr, read_rows, ssim, summary, threads
+from denoiser import Request, add_noise, coverage, denoise, evaluate, executors, psnr, read_rows, ssim, summary, threads
 from denoiser import to_csv as write_csv
 from denoiser import to_json as write_json
 from denoiser.evaluation import averages, load_truths, loop, make_plan, parse_method, work
@@ -73,9 +73,9 @@ def test_all_methods_see_the_same_noise(monkeypatch):
 
     def spy(noisy, *arguments, **options):
         seen.append(noisy)
-        return denoise(noisy, *arguments, **options)
+        return Request(noisy, *arguments, **options)
 
-    monkeypatch.setattr(work, "denoise", spy)
+    monkeypatch.setattr(work, "Request", spy)
     monkeypatch.setattr(work, "_warm_up", lambda case: None)
     evaluate(images(2), ["tv", "nlm"], [10], seeds=3)
     seen = np.array(seen).reshape(2, 3, 2, 16, 20)  # image, seed, method
@@ -149,7 +149,7 @@ def test_bad_methods(method, message):
 
 
 def test_bad_arguments():
-    assert parse_method("gibbs:rao_blackwell=true") == ("gibbs", {"rao_blackwell": True})
+    assert parse_method("gibbs:rao_blackwell=true") == ("gibbs", None, {"rao_blackwell": True})
     good = images(1)
     for arguments, options in (
         (({}, ["tv"], [10]), {}), ((good, [], [10]), {}), ((good, ["tv"], []), {}), ((good, ["tv"], [0]), {}),
@@ -189,8 +189,8 @@ def test_the_same_rows_on_any_executor():
     assert [s.done for s in steps] == list(range(1, 19))
     assert steps[-1].eta == 0
     assert steps[5].eta > 0
-    with ThreadPoolExecutor(2) as threads:
-        assert numbers(evaluate(*ask, particles=4, seeds=2, executor=threads)) == numbers(here)
+    with ThreadPoolExecutor(2) as pool:
+        assert numbers(evaluate(*ask, particles=4, seeds=2, executor=pool)) == numbers(here)
     assert numbers(evaluate(*ask, particles=4, seeds=2, executor=Odd())) == numbers(here)
     with executors.opened(executors.local_processes(2)) as processes:
         there = evaluate(*ask, particles=4, seeds=2, executor=processes)
@@ -234,12 +234,12 @@ def test_tasks_are_submitted_late():
 
 
 def test_one_failure_does_not_stop_the_others(monkeypatch):
-    def fragile(noisy, sigma, **options):
-        if sigma == 20 and options["method"].name == "tv":
+    def fragile(noisy, sigma, sampler, *arguments, **options):
+        if sigma == 20 and sampler.name == "tv":
             raise FloatingPointError("diverged")
-        return denoise(noisy, sigma, **options)
+        return Request(noisy, sigma, sampler, *arguments, **options)
 
-    monkeypatch.setattr(work, "denoise", fragile)
+    monkeypatch.setattr(work, "Request", fragile)
     monkeypatch.setattr(work, "_warm_up", lambda case: None)
     steps = []
     with pytest.raises(ValueError, match=r"2 of 8 rows failed; the first, tv on 000.png at sigma 20, seed 0: diverged"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from denoiser import denoise
-from denoiser.samplers.chains import _evenly
+from denoiser.samplers.chain_averages import _evenly
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)
@@ -16,6 +16,9 @@ with warnings.catch_warnings():
 
 def test_chains_and_draws(picture):
     result = denoise(picture, 10, method="gibbs", samples=60, chains=3, keep=31)
+    with pytest.warns(UserWarning, match="1 of 31 samples left out"):
+        result.to_arviz()
+    result = denoise(picture, 10, method="gibbs", samples=60, chains=3, keep=30)
     image = result.to_arviz().posterior["image"]
     assert image.dims == ("chain", "draw", "row", "column")
     assert image.shape == (3, 10, *picture.shape)

@@ -4,10 +4,14 @@ import naive
 import numpy as np
 import pytest
 
+from denoiser import load_prior
 from denoiser.posterior import Posterior
+from denoiser.priors import Prior
+from denoiser.samplers import local_forces
 from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.local_forces import LocalForces
+from denoiser.samplers.mp_svgd import MPSVGD
 from denoiser.samplers.svgd import _adagrad
 
 
@@ -34,27 +38,76 @@ def _bandwidths(h, posterior, single_kernel):
     def h_of(sites):
         (row, column), *others = sites
         window = tuple((r - row, c - column) for r, c in others)
-        number = 0 if single_kernel else windows.index(window)
+        alone = not others and window not in windows
+        number = 0 if single_kernel or alone else windows.index(window)
         return h[number, row * posterior.shape[1] + column]
 
     return h_of
 
 
-@pytest.mark.parametrize("single_kernel", [False, True])
-def test_local_forces(posterior, kernel, single_kernel):
-    x = _particles(posterior)
+def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites):
     forces = LocalForces(posterior, single_kernel=single_kernel, kernel=kernel, bandwidth=0.5)
     h = forces.refresh_bandwidths(x.reshape(len(x), -1))
     gradients, repulsions = (f.reshape(x.shape) for f in forces.measure(x.reshape(len(x), -1)))
     scores = np.stack([naive.score(posterior.prior, p.astype(float), posterior.noisy, 12.0) for p in x])
     scale = np.abs(scores).mean()
-    for site in np.ndindex(*posterior.shape):
+    for site in sites:
         g, r = naive.mp_svgd_forces(
             posterior.prior, x.astype(float), scores, site, kernel,
             _bandwidths(h, posterior, single_kernel), single_kernel,
         )  # fmt: skip
         assert np.allclose(gradients[(slice(None), *site)], g, rtol=1e-4, atol=1e-4 * scale)
         assert np.allclose(repulsions[(slice(None), *site)], r, rtol=1e-4, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_local_forces(posterior, kernel, single_kernel):
+    sites = np.ndindex(*posterior.shape)
+    _compare_with_the_naive_twin(posterior, _particles(posterior), kernel, single_kernel, sites)
+
+
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_local_forces_of_several_blocks_and_tasks(prior, kernel, single_kernel, monkeypatch):
+    """More sites of a colour than one block has lanes, and more blocks than one task takes; the last ones half full."""
+    monkeypatch.setattr(local_forces, "_CHUNK", local_forces.LANES)
+    shape = (9, 31) if prior.colours == 2 else (25, 27)
+    posterior = Posterior(prior, np.random.default_rng(0).normal(100, 20, shape), 12.0, padding=0)
+    per_colour = np.bincount(prior.colouring(shape).ravel())
+    assert per_colour.min() > local_forces.LANES
+    assert (per_colour % local_forces.LANES).all()
+    sites = [*list(np.ndindex(*shape))[::7], (shape[0] - 1, shape[1] - 1)]
+    _compare_with_the_naive_twin(posterior, _particles(posterior, 3), kernel, single_kernel, sites)
+
+
+def _field(*filters):
+    """A Fields of Experts with these filters, and the expert of the pairwise prior for each."""
+    expert = load_prior("pairwise").experts[0]
+    return Prior("test", tuple(np.array(f, float) for f in filters), (expert,) * len(filters))
+
+
+ODD_FIELDS = {
+    # four factors and four members, as the pairwise prior has, but of another shape
+    "as many as pairwise": _field([[1, -2, 1]], [[1, 0]]),
+    "diagonal": _field([[1, 0], [0, -1]]),  # two corners of a picture are in no clique
+    "wider than the picture": _field([[1, 0, 0, 0, 0, 0, 0, -1]]),  # no site is in a clique
+}
+
+
+@pytest.mark.parametrize("name", ODD_FIELDS)
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_local_forces_of_odd_fields(name, kernel, single_kernel):
+    posterior = Posterior(ODD_FIELDS[name], np.random.default_rng(0).normal(100, 20, (5, 7)), 12.0, padding=0)
+    sites = np.ndindex(*posterior.shape)
+    _compare_with_the_naive_twin(posterior, _particles(posterior), kernel, single_kernel, sites)
+
+
+def test_a_site_in_no_factor_follows_its_own_density():
+    """Without a clique the posterior of a pixel is N(y, sigma^2); it must be neither NaN nor a point."""
+    posterior = Posterior(ODD_FIELDS["diagonal"], np.full((5, 7), 100.0), 12.0, padding=0)
+    *_, last = MPSVGD().estimates(posterior, np.random.default_rng(0))
+    for corner in ((0, 6), (4, 0)):
+        assert last.mean[corner] == pytest.approx(100, abs=3)
+        assert last.std[corner] == pytest.approx(12, rel=0.15)
 
 
 @pytest.mark.parametrize("single_kernel", [False, True])

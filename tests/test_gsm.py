@@ -1,13 +1,20 @@
 import naive
 import numpy as np
 import pytest
+from numba import njit
 
-from denoiser.gsm import GSM
+from denoiser.gsm import GSM, table_precision
 
 
 @pytest.fixture(params=[0, 3, 6])
 def expert(prior, request):
     return prior.experts[request.param % len(prior.experts)]
+
+
+@njit
+def _table_precisions(table, r, out):
+    for i in range(len(r)):
+        out[i] = table_precision(table, r[i])
 
 
 R = np.array([0.0, 0.01, -0.2, 0.7, -3.0, 12.5, 90.0, -250.0])
@@ -43,3 +50,15 @@ def test_table_stays_finite_far_outside(expert):
 def test_a_weight_of_zero_is_allowed():
     expert = GSM(np.array([0.0, 1.0]), np.array([5.0, 1.0]), 0.25)
     assert np.allclose(expert.score(np.array([2.0])), -0.5)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_whatever_is_looked_up_lies_in_the_table(expert):
+    """NaN of either sign, infinities and what float32 makes of 1e200: the score may be NaN, the index is none."""
+    with np.errstate(over="ignore"):
+        strange = np.array([np.nan, -np.nan, np.inf, -np.inf, 1e200, -1e200, 3e38], np.float32)
+    guarded = np.full(3 * len(expert.table), np.nan, np.float32)  # what is read around the table shows
+    guarded[len(expert.table) : 2 * len(expert.table)] = expert.table
+    out = np.empty_like(strange)
+    _table_precisions(guarded[len(expert.table) : 2 * len(expert.table)], strange, out)
+    assert np.isin(out, expert.table[[0, 1, -2, -1]]).all()

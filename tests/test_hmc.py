@@ -6,7 +6,7 @@ import pytest
 
 from denoiser.paper.grid import GridMRF, draw_y
 from denoiser.posterior import Posterior
-from denoiser.samplers.hmc import HMC, Chains, DualAveraging
+from denoiser.samplers.hmc import HMC, DualAveraging, Trajectories
 
 
 def test_hmc_matches_the_closed_form(gaussian_prior):
@@ -14,7 +14,7 @@ def test_hmc_matches_the_closed_form(gaussian_prior):
     constant = posterior.noise_precision + gaussian_prior.epsilon
     precisions = np.full((2, posterior.size), 0.01)
     covariance = np.linalg.inv(naive.precision_matrix(gaussian_prior, posterior.shape, precisions, constant))
-    mean = (covariance @ posterior.noisy.ravel() * posterior.noise_precision).reshape(posterior.shape)
+    mean = (covariance @ (posterior.noisy * posterior.noise_precision).ravel()).reshape(posterior.shape)
     std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
     *_, last = HMC(samples=20_000, chains=50).estimates(posterior, np.random.default_rng(0))
     assert np.abs(last.mean - mean).max() < 0.05 * std.mean()
@@ -27,7 +27,7 @@ def test_hmc_matches_the_closed_form(gaussian_prior):
 def test_a_transition_conserves_energy_with_short_steps():
     grid = GridMRF(draw_y((4, 4), np.random.default_rng(0)))
     first = grid.noisy + np.random.default_rng(1).normal(0, 1, (30, 4, 4))
-    chains = Chains(grid, first, leapfrogs=5)
+    chains = Trajectories(grid, first, leapfrogs=5)
     assert chains.transition(1e-3, np.random.default_rng(2)) > 0.999
     assert np.abs(chains.x - first).max() > 1e-3
     assert np.allclose(chains.energy, grid.energy(chains.x))
@@ -36,7 +36,7 @@ def test_a_transition_conserves_energy_with_short_steps():
 def test_a_trajectory_that_flies_off_is_refused():
     grid = GridMRF(draw_y((4, 4), np.random.default_rng(0)))
     first = (grid.noisy + np.random.default_rng(1).normal(0, 1, (8, 4, 4))).astype(np.float32)
-    chains = Chains(grid, first, leapfrogs=40)
+    chains = Trajectories(grid, first, leapfrogs=40)
     assert chains.transition(1e30, np.random.default_rng(2)) == 0
     assert np.array_equal(chains.x, first)
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import image_files as made
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image, ImageOps, features
 
+from conftest import ROOT
 from denoiser import images, metrics
 from denoiser.noise import add_noise
 

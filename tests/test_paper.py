@@ -5,13 +5,25 @@ import csv
 import numpy as np
 import pytest
 
+from denoiser.images import write_float_tiff
 from denoiser.paper import bandwidth, denoising, ep, epbp, force, image_force, marginals, particles, report, toy
+from denoiser.paper.photographs import grey_photograph
 from denoiser.paper.truth import TruthScale
 
 
 @pytest.fixture
 def setting():
     return report.Setting(quick=True)
+
+
+def test_a_photograph_is_scaled_by_its_own_white(tmp_path):
+    """Half of white is 127.5 grey levels, whether white is 1 or 1023."""
+    write_float_tiff(tmp_path / "real.tif", np.tile([0.5, 1.0], (8, 4)))
+    samples = np.tile([511.5, 1023], (8, 4)).astype(">u2")
+    (tmp_path / "ten.pgm").write_bytes(b"P5 8 8 1023 " + samples.tobytes())
+    for name in ("real.tif", "ten.pgm"):
+        _, grey = grey_photograph(report.Setting(image=tmp_path / name))
+        assert np.allclose(grey, np.tile([127.5, 255], (8, 4)), atol=0.2)
 
 
 def test_toy_svgd_loses_its_spread():

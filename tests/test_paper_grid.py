@@ -10,7 +10,8 @@ from denoiser.paper.grid import ROUNDING, GridMRF, draw_y, log_node, node_slope
 from denoiser.paper.methods import Marginals, infer, of_particles
 from denoiser.paper.truth import _count, ground_truth
 from denoiser.samplers.local_forces import LocalForces
-from denoiser.samplers.particles import schedule, start
+from denoiser.samplers.particles import schedule
+from denoiser.samplers.starts import start
 from denoiser.target import SITE_END, table_slope
 
 COARSE = np.arange(-6, 11, 0.02)
@@ -55,6 +56,18 @@ def test_the_table_of_a_potential_goes_on_beyond_its_end(grid):
     table = grid.potentials.table
     u = np.array([-SITE_END - 3, -5.003, 0.0071, 2.2, SITE_END + 50], np.float32)
     assert np.allclose([table_slope(table, v) for v in u], node_slope(u), rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value)")
+def test_no_number_reads_outside_the_table_of_a_potential(grid):
+    table = grid.potentials.table
+    guarded = np.full(3 * len(table), np.nan, np.float32)
+    guarded[len(table) : 2 * len(table)] = table
+    inner = guarded[len(table) : 2 * len(table)]
+    assert table_slope(inner, np.float32(1e30)) == pytest.approx(node_slope(np.array(1e3)), rel=1e-4)
+    assert table_slope(inner, np.float32(-1e30)) == pytest.approx(-1e30, rel=1e-4)
+    for strange in (np.nan, -np.nan, np.inf, -np.inf):
+        table_slope(inner, np.float32(strange))  # NaN or infinite, and no crash
 
 
 def test_observations_follow_the_mixture():

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ FAST = {"method": "gibbs", "samples": 4, "burn_in": 1}
         (IMAGE, 5, {"prior": "magic"}, "prior must be one of .* got 'magic'"),
         (IMAGE, 5, {"seed": -1}, "seed must be a whole number >= 0, got -1"),
         (IMAGE, 5, {"seed": "x"}, "seed must be a whole number >= 0, got 'x'"),
-        (IMAGE, 5, {"data_range": 0}, "data_range must be > 0, got 0"),
+        (IMAGE, 5, {"data_range": 0}, "must be more than black, 0; got 0"),
     ],
 )
 def test_bad_input_is_named(image, sigma, arguments, message):
@@ -146,7 +148,134 @@ def test_a_detached_report_does_not_change_any_more(picture):
     first = next(steps)
     kept, before = first.detached(), first.samples
     next(steps)
-    assert not np.array_equal(first.samples, before)  # the sampler moves its particles in place
+    with pytest.raises(ValueError, match="has gone on"):  # the sampler moves its particles in place
+        first.samples  # noqa: B018
     np.testing.assert_array_equal(kept.samples, before)
     np.testing.assert_array_equal(kept.sample(2), before[2])
     assert kept.particles == 4
+
+
+# ---- a run is a value
+
+
+def request(**changes):
+    values = {"picture": IMAGE, "noise": 9.0, "sampler": denoiser.METHODS["gibbs"](samples=4, burn_in=1)}
+    return denoiser.Request(**{**values, "prior": denoiser.load_prior("pairwise"), "white": 255, **changes})
+
+
+def test_a_request_is_a_value():
+    one = request()
+    other = pickle.loads(pickle.dumps(one))
+    assert one.key() == other.key()
+    result, again = one.run(), other.run()
+    assert np.array_equal(result.mean, again.mean)
+    assert np.array_equal(result.samples, again.samples)
+    assert np.array_equal(result.mean, denoise(IMAGE, 9, data_range=255, **FAST).mean)
+    with pytest.raises(AttributeError):
+        one.seed = 3
+
+
+def test_every_field_of_a_request_is_in_its_key():
+    changes = {
+        "picture": IMAGE + 1, "noise": 9.5, "sampler": denoiser.METHODS["gibbs"](samples=6), "seed": 1, "white": 250,
+        "prior": denoiser.load_prior("foe3x3"), "black": -1.0, "memory": 1 << 27, "chroma": 2.0,
+        "region": denoiser.Region(0, 0, 5, 5),
+    }  # fmt: skip
+    keys = [request(**{name: value}).key() for name, value in changes.items()]
+    assert len({request().key(), *keys}) == len(changes) + 1
+    flat = request(noise=np.full(IMAGE.shape, 9.0))
+    assert flat.key() != request().key()
+
+
+@pytest.mark.parametrize("method", ["mp-svgd", "mp-svgd-s", "svgd", "gibbs", "hmc", "map"])
+@pytest.mark.parametrize("colour", [False, True])
+def test_a_constant_noise_map_gives_the_bytes_of_the_number(method, colour):
+    few = {"particles": 4, "iterations": 2, "samples": 4, "burn_in": 1, "chains": 2}
+    options = {k: v for k, v in few.items() if k in denoiser.METHODS[method].options()}
+    sampler = denoiser.METHODS[method](**options)
+    picture = np.stack([IMAGE, IMAGE[::-1], IMAGE[:, ::-1]], axis=-1) if colour else IMAGE
+    axis = -1 if colour else None
+    number, flat, wide = (
+        request(picture=picture, sampler=sampler, channel_axis=axis, noise=noise).run()
+        for noise in (9.0, np.full(IMAGE.shape, 9.0), np.full(picture.shape, 9.0))
+    )
+    for one in (flat, wide):
+        assert np.array_equal(one.mean, number.mean)
+        assert np.array_equal(one.std, number.std)
+        assert np.array_equal(one.samples, number.samples)
+
+
+def test_a_noise_map_says_where_to_smooth():
+    rough = add_noise(np.full((40, 40), 100.0), 10)
+    noise = np.where(np.arange(40) < 20, 1.0, 20.0) * np.ones((40, 1))
+    result = request(picture=rough, noise=noise).run()
+    change = np.abs(result.mean - rough)
+    assert change[:, :18].mean() < 1
+    assert change[:, 22:].mean() > 5
+    assert result.std[:, :18].mean() < 1.2
+    assert result.std[:, 22:].mean() > 1.5 * result.std[:, :18].mean()
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (np.ones((3, 3)), "picture's shape"),
+        (np.full(IMAGE.shape, np.nan), "finite numbers >= 0"),
+        (np.full(IMAGE.shape, -1.0), "finite numbers >= 0"),
+        (np.zeros(IMAGE.shape), "not zeros alone"),
+        (True, "sigma must be > 0"),
+        (1e300, "sigma must lie between"),
+        (1e-300, "sigma must lie between"),
+    ],
+)
+def test_bad_noise_is_named(noise, message):
+    with pytest.raises(ValueError, match=message):
+        request(noise=noise)
+
+
+def test_a_number_without_axes_is_a_number():
+    assert request(noise=np.array(9.0)).key() == request(noise=np.float32(9.0)).key() == request().key()
+
+
+def test_absurd_pixels_and_masks_are_refused():
+    for value in (1e38, 1e200, -1e9):
+        with pytest.raises(ValueError, match="lies too far from black 0, white 255"):
+            request(picture=np.where(IMAGE > 250, value, IMAGE))
+    with pytest.raises(ValueError, match="masked"):
+        request(picture=np.ma.masked_greater(IMAGE, 200))
+    assert request(picture=np.ma.array(IMAGE)).key() == request().key()  # nothing masked in it
+
+
+def test_options_beside_a_sampler_are_refused():
+    with pytest.raises(ValueError, match=r"options \(particles, sead\)"):
+        denoise(IMAGE, 9, method=denoiser.METHODS["mp-svgd"](), particles=9, sead=3)
+
+
+def test_the_interval_is_the_one_of_metrics():
+    result = request().run()
+    low, high = result.interval(0.9)
+    reach = denoiser.metrics.credible_factor(0.9, 4) * result.std
+    assert np.array_equal(low, result.mean - reach)
+    assert np.array_equal(high, result.mean + reach)
+    with pytest.raises(ValueError, match="one picture, and no idea"):
+        denoise(IMAGE, 9, method="map").interval()
+
+
+def test_draws_so_far():
+    steps = list(request(sampler=denoiser.METHODS["gibbs"](samples=8, burn_in=0, chains=2)).iterate())
+    assert [step.draws for step in steps] == [2, 4, 6, 8]
+    assert {step.draws for step in denoiser.iterate(IMAGE, 9, method="mp-svgd", particles=3, iterations=2)} == {3}
+    assert denoise(IMAGE, 9, method="map").draws == 0
+
+
+def test_a_command_makes_the_same_bytes(tmp_path, monkeypatch):
+    import shlex
+
+    from denoiser import cli, images
+
+    monkeypatch.chdir(tmp_path)
+    images.write_png("noisy.png", IMAGE)
+    one = request(picture=images.read("noisy.png").pixels, seed=3, sampler=denoiser.METHODS["gibbs"](samples=6, keep=2))
+    words = shlex.split(one.command("noisy.png"))
+    assert cli.main([*words[1:], "-o", "out.tif", "--samples", "all.npz", "-q"]) == 0
+    assert np.array_equal(np.load("all.npz")["samples"], one.run().samples)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from denoiser import denoise, images, metrics
 from denoiser.noise import add_noise
 from denoiser.units import FAR, Claim, Units, units
@@ -56,7 +56,8 @@ FORMATS = {
 def quality(image, low, high, clean):
     """PSNR against the truth on the 8-bit scale, and how much of the truth the 90 % interval covers."""
     scale = units(image)
-    result = denoise(scale.to_grey(image), SIGMA * (high - low) / 255 / scale.grey, data_range=255, particles=10,
+    level = SIGMA * (high - low) / 255 / scale.grey
+    result = denoise(scale.to_grey(image), level, data_range=255, method="mp-svgd", particles=10,
                      iterations=15)  # fmt: skip
     mean, std = (scale.from_grey(result.mean) - low) * 255 / (high - low), result.std * scale.grey * 255 / (high - low)
     covered = metrics.coverage(clean, mean, std, count=10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import sys
@@ -12,16 +13,18 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from denoiser import executors, images, jit, threads, tiles
+from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
-from denoiser.cli.job import Job, Report, Settings
+from denoiser.cli.job import Batch
+from denoiser.cli.report import Report, Settings
+from denoiser.fields import field_names
 from denoiser.files import label
-from denoiser.priors import available_priors, load_prior
-from denoiser.run import QUALITIES
-from denoiser.samplers import DEFAULT_METHOD, METHODS, make_sampler
+from denoiser.noise import Noise, parse_noise
+from denoiser.presets import QUALITIES, choose
+from denoiser.samplers import METHODS, flag
 
 EXAMPLES = """\
 examples:
@@ -35,8 +38,37 @@ examples:
 exit codes: 0 all done, 1 an input failed, 2 wrong usage, 130 interrupted"""
 
 
-def _level(text: str) -> float | None:
-    return None if text == "auto" else positive(text)
+def _level(text: str) -> str:
+    return text if text == "auto" else str(positive(text))
+
+
+def _noise(text: str) -> str:
+    """Words for the noise of a picture; what is no such word must be a file."""
+    if text in ("auto", "camera") or os.path.isfile(text):
+        return text
+    try:
+        Noise.from_text(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or the name of a file") from None
+    return text
+
+
+def _made(text: str) -> str:
+    """Words for noise to be added."""
+    try:
+        return str(parse_noise(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
+    return value
 
 
 def _bytes(text: str) -> int:
@@ -70,41 +102,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-v", "--verbose", action="store_true", help="more words")
 
     add = parser.add_argument_group("noise and quality").add_argument
-    add("--sigma", type=_level, metavar="N", help="noise level in grey levels of 255, or auto (the default); 0 copies")
+    add(
+        "--noise", type=_noise, metavar="WORDS",
+        help="auto (the default) measures it; a level in grey levels of 255; poisson:GAIN[,READ]; camera (measured); or "
+        "a file: a map of standard deviations as an image, or what `denoise noise --json` printed",
+    )  # fmt: skip
+    add("--sigma", type=_level, metavar="N", help="the noise as one level, or auto; 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
+    add("--strength-chroma", type=positive, default=1.0, metavar="X", help="multiplies that of the colours alone")
+    add("--white", type=_number, metavar="N", help="the picture's value of white (default: the file's, or measured)")
+    add("--black", type=_number, metavar="N", help="the picture's value of black (default: 0, the file's, or measured)")
+    add("--page", type=whole(1), metavar="N", help="only this page of a stack (default: all of them)")
     add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
-    add("--method", choices=list(METHODS), help=f"how to find the picture (default {DEFAULT_METHOD})")
-    add("--prior", help=f"what pictures look like: {', '.join(available_priors())} or a model file (default pairwise)")
+    add("--method", choices=list(METHODS), help="how to find the picture (default: one pass of the network)")
+    add("--prior", help=f"what pictures look like: {', '.join(field_names())} or a model file (default learned)")
     add("--seed", type=whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
 
     add = parser.add_argument_group("limits").add_argument
     add("--threads", type=whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
     add("--scheduler", metavar="tcp://HOST:PORT", help="denoise on the workers of this Dask cluster, a picture each")
-    default = f"{tiles.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
+    default = f"{pieces.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
     add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
     most = images.MAX_PIXELS
     add("--max-pixels", type=whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
 
     add = parser.add_argument_group("experiments").add_argument
-    add("--add-noise", type=positive, metavar="N", help="add noise first, and compare the result with the input")
+    add(
+        "--add-noise", type=_made, metavar="WORDS",
+        help="add noise first, and compare the result with the input: a level, poisson:GAIN[,READ], camera:ISO[,QUALITY]",
+    )  # fmt: skip
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")
 
     _add_sampler_options(parser)
 
 
 def _flags() -> dict[str, dict[str, str]]:
-    """Flag -> method -> the option it sets. One flag for equal names; `--METHOD-NAME` where the flag is taken."""
+    """Flag -> method -> the option it sets."""
     flags: dict[str, dict[str, str]] = {}
     for method, sampler in METHODS.items():
         for name in sampler.options():
-            flag = "--" + name.replace("_", "-")
-            flags.setdefault(f"--{method}-{flag[2:]}" if flag == "--samples" else flag, {})[method] = name
+            flags.setdefault(flag(method, name), {})[method] = name
     return flags
 
 
 def _add_sampler_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("options of the methods")
-    for flag, owners in _flags().items():
+    for word, owners in _flags().items():
         kind, spec = METHODS[next(iter(owners))].options()[next(iter(owners.values()))]
         defaults = [f"{m} {METHODS[m].options()[name][1].default}" for m, name in owners.items()]
         meaning = f"{spec.metadata['meaning']} ({', '.join(defaults)})".replace("%", "%%")
@@ -113,31 +156,28 @@ def _add_sampler_options(parser: argparse.ArgumentParser) -> None:
             extra = {"action": argparse.BooleanOptionalAction}
         elif spec.metadata["choices"]:
             extra = {"choices": spec.metadata["choices"]}
-        group.add_argument(flag, dest=flag, default=None, help=meaning, **extra)
+        group.add_argument(word, dest=word, default=None, help=meaning, **extra)
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
     """Everything that all inputs share, checked; wrong usage ends here."""
-    preset = dict(QUALITIES[arguments.quality])
-    method = arguments.method or preset.get("method", DEFAULT_METHOD)
-    prior = preset.get("prior", "pairwise") if arguments.prior is None else arguments.prior
-    options = {k: v for k, v in preset.items() if k in METHODS[method].options()}
-    for flag, owners in _flags().items():
-        value = getattr(arguments, flag)
-        if value is None:
-            continue
-        if method not in owners:
-            known = [f for f, methods in _flags().items() if method in methods]
-            wrong(f"{flag} is no option of the method {method}, which has {' '.join(known)}")
-        options[owners[method]] = value
+    given = {f: (owners, getattr(arguments, f)) for f, owners in _flags().items() if getattr(arguments, f) is not None}
     try:
-        sampler, loaded = make_sampler(method, options), load_prior(prior)
+        method = arguments.method or choose(arguments.quality, None, arguments.prior)[0].name
+        for word, (owners, _) in given.items():
+            if method not in owners:
+                known = [f for f, methods in _flags().items() if method in methods]
+                wrong(f"{word} is no option of the method {method}, which has {' '.join(known)}")
+        options = {owners[method]: value for owners, value in given.values()}
+        sampler, loaded = choose(arguments.quality, method, arguments.prior, options)
     except (ValueError, OSError) as error:
         wrong(str(error))
-    for flag in ("std", "samples"):
-        if getattr(arguments, flag) is not None and not sampler.uncertain:
-            wrong(f"--{flag}: {method} gives one picture, and no idea how sure it is")
-    made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir}
+    for name in ("std", "samples"):
+        if getattr(arguments, name) is not None and not sampler.uncertain:
+            wrong(f"--{name}: {method} gives one picture, and no idea how sure it is")
+    noise = arguments.noise or arguments.sigma or arguments.add_noise or "auto"
+    noise = "auto" if noise.startswith("camera") else noise
+    made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir, "noise": noise}
     as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
     return Settings(**made, **as_given)
 
@@ -151,6 +191,7 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
             wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
     for one, other in (
         ("output", "dir"), ("overwrite", "skip_existing"), ("quiet", "verbose"), ("add_noise", "reference"),
+        ("noise", "sigma"),
         ("scheduler", "threads"), ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
@@ -190,13 +231,15 @@ def run(arguments: argparse.Namespace) -> int:
         jit.on_compile(
             lambda: print("denoise: compiling for this machine; only this once, about a minute", file=sys.stderr)
         )
-    job = Job(settings, [e.path for e in entries])
+    batch = Batch(settings, [e.path for e in entries])
     failed = 0
     with contextlib.ExitStack() as stack:
+        if batch.journal is not None:
+            stack.callback(batch.journal.close)
         cluster = None
         if arguments.scheduler is not None:
             cluster = stack.enter_context(executors.opened(connect(arguments.scheduler)))
-        for report in run_all(job, entries, cluster):
+        for report in run_all(batch, entries, cluster):
             failed += report.status == "failed"
             _tell(report, arguments)
     if len(entries) > 1 and failed:

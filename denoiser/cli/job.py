@@ -1,292 +1,289 @@
-"""One picture of a batch: read it, measure its noise, denoise it, write what was asked for."""
+"""One input of a batch, in three steps: `prepare` reads and checks, its Requests are run, `finish` writes."""
 
 from __future__ import annotations
 
-import contextlib
+import io
 import math
 import os
 import sys
-from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-import denoiser
-from denoiser import images, noise, outputs
-from denoiser.cli import journal, paths
-from denoiser.cli.compute import Answer, Request, answer
-from denoiser.cli.progress import duration, patiently, steps
+from denoiser import images, metrics, outputs
+from denoiser.cli import paths
+from denoiser.cli.journal import Journal, made_from
+from denoiser.cli.report import Report, Settings
 from denoiser.files import label, read_bytes, write_bytes
-from denoiser.priors import Prior
-from denoiser.samplers import Sampler
+from denoiser.noise import Noise, estimate_noise, parse_noise
+from denoiser.outcome import Result
+from denoiser.run import Request
 
 _NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
+_PAGES = 9  # of a stack that are looked at to measure its noise
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the command line asks for, for every input alike."""
-
-    sampler: Sampler
-    prior: Prior
-    folder: Path | None  # --dir
-    output: str | None
-    sigma: float | None  # None: measured
-    strength: float
-    seed: int
-    memory: int | None
-    max_pixels: int
-    add_noise: float | None
-    reference: str | None
-    overwrite: bool
-    skip_existing: bool
-    resume: bool
-    std: str | None
-    residual: str | None
-    samples: str | None
-    quiet: bool
-    verbose: bool
-
-    def identity(self) -> dict[str, Any]:
-        """All that decides what bytes become of an input."""
-        return {
-            "version": denoiser.__version__, "method": self.sampler.name, "options": asdict(self.sampler),
-            "prior": self.prior.fingerprint, "sigma": self.sigma,
-            "strength": self.strength, "seed": self.seed, "memory": self.memory, "add_noise": self.add_noise,
-        }  # fmt: skip
-
-
-@dataclass
-class Report:
-    """What happened to one input."""
-
-    input: str
-    output: str | None = None
-    status: str = "failed"  # done, copied, skipped, kept or failed
-    error: str | None = None
-    sigma: float | None = None  # the noise level used, in grey levels of 255
-    measured: bool = False
-    method: str | None = None
-    prior: str | None = None
-    tiles: int = 1
-    seconds: float = 0.0
-    uncertainty: float | None = None  # mean standard deviation of a pixel, in grey levels of 255
-    psnr: float | None = None
-    ssim: float | None = None
-    psnr_before: float | None = None
-    ssim_before: float | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Only numbers that JSON knows: infinity and nan become null."""
-        values = asdict(self)
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
-
-    def line(self) -> str:
-        """For people."""
-        name, target = label(self.input), label(self.output or "")
-        name = "standard input" if name == paths.STANDARD else name
-        if self.status == "skipped":
-            return f"{name}: skipped, {target} exists already"
-        if self.status == "kept":
-            return f"{name}: {target} was finished before"
-        level = f"noise level {self.sigma:.1f}" + (" (measured)" if self.measured else "")
-        done = f"copied, {level}" if self.status == "copied" else f"{level}, {duration(self.seconds)}"
-        quality = ""
-        if self.psnr is not None:
-            quality = f", PSNR {self.psnr_before:.2f} -> {self.psnr:.2f} dB"
-            if self.ssim is not None:
-                quality += f", SSIM {self.ssim_before:.3f} -> {self.ssim:.3f}"
-        notes = f" (not kept: {'; '.join(self.notes)})" if self.notes else ""
-        return f"{name}: {done}{quality} -> {'standard output' if target == '-' else target}{notes}"
-
-
-class Job:
-    """The work on the inputs of one command, one after the other."""
+class Batch:
+    """What the inputs of one command share: the settings, the names in use, the journal."""
 
     def __init__(self, settings: Settings, inputs: list[str]) -> None:
-        self.settings, self.inputs = settings, inputs
+        self.settings, self.inputs = settings, paths.Names(inputs)
         self.taken: dict[str, str] = {}  # real path of every output so far -> its input
-        self.journalled = len(inputs) > 1 or settings.resume
+        self.journal = Journal(settings.folder) if len(inputs) > 1 or settings.resume else None
 
-    def run(self, entry: paths.Input) -> Report:
-        """Denoise one input. Whatever goes wrong is in the report."""
-        work = self.start(entry)
-        if work.request is not None:
-            try:
-                result = self._denoise(work.request, entry)
-            except Exception as error:
-                work.fail(error)
-            else:
-                work.finish(result)
-        return work.report
-
-    def start(self, entry: paths.Input) -> Work:
-        """Read one input and check its output: what there is left to do. Whatever goes wrong is in its report."""
-        return Work(self, entry)
-
-    def words(self, error: Exception, entry: paths.Input, output: str | None) -> str:
-        """An error in one line that names the file."""
+    def failed(self, report: Report, error: BaseException) -> Report:
+        """The report of an input that could not be done: one line that names the file."""
         text = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, MemoryError):
             text = "not enough memory; a smaller --memory may help"
         elif not isinstance(error, ValueError | OSError | FloatingPointError):
             text = f"unexpected {type(error).__name__}: {text}"
         s = self.settings
-        names = [entry.path, output, s.std, s.residual, s.samples, s.reference]
+        names = [report.input, report.output, s.std, s.residual, s.samples, s.reference]
         named = any(name and text.startswith(f"{label(name)}: ") for name in names)
-        where = "standard input" if entry.path == paths.STANDARD else label(entry.path)
-        return text if named or text.startswith("<std") else f"{where}: {text}"
-
-    def steps(self, entry: paths.Input, report: Report) -> Generator[Request, Answer, None]:
-        """The work on one input: asks once for a picture to be denoised, unless there is nothing to denoise."""
-        s = self.settings
-        piped = entry.path == paths.STANDARD
-        if piped and sys.stdin is None:
-            raise ValueError("is closed")
-        source = sys.stdin.buffer if piped else entry.path
-        origin = ""
-        if self.journalled and not piped:
-            origin = journal.made_from(patiently(read_bytes_named, entry.path), s.identity())
-        picture = patiently(lambda: images.read(source, max_pixels=s.max_pixels))
-        target = report.output = paths.output_for(entry, picture, s.output, s.folder)
-        stream = sys.stdout.buffer if target == paths.STANDARD else target
-        if not piped and os.path.lexists(target) and not images.same_file(entry.path, target):
-            if s.resume and journal.finished(target, s.folder, origin):
-                report.status = "kept"
-            elif s.skip_existing:
-                report.status = "skipped"
-            if report.status != "failed":
-                self.taken[os.path.realpath(target)] = entry.path
-                return
-        self._check(entry, target)
-        report.notes = images.lost(stream, picture)
-        reference = self._reference(picture)
-
-        clean = picture.pixels
-        noisy = clean
-        grey, axis = picture.grey, picture.channel_axis
-        if s.add_noise is not None:
-            noisy = noise.add_noise(clean, s.add_noise * grey, s.seed)
-            reference = clean / grey
-        report.measured = s.sigma is None and s.strength > 0
-        if report.measured and min(clean.shape[:2]) < 2:
-            raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
-        level = patiently(noise.estimate_sigma, noisy, axis) / grey if report.measured else s.sigma or 0.0
-        if not math.isfinite(level):
-            raise ValueError("its noise cannot be measured; give --sigma")
-        if report.measured and level < _NOTHING:
-            level = 0.0
-        report.sigma = level * s.strength
-        last = None
-        mean: np.ndarray = noisy
-        std: np.ndarray = np.zeros(noisy.shape, np.float32)
-        if report.sigma > 0:
-            last = yield Request(
-                noisy, report.sigma * grey, axis, picture.white, s.sampler, s.prior, s.seed, s.memory, bool(s.samples)
-            )
-            mean, std = last.mean, last.std
-            report.seconds = last.seconds
-            report.method, report.prior = s.sampler.name, s.prior.name
-            report.tiles = last.tiles
-            report.uncertainty = float(std.mean()) / grey if s.sampler.uncertain else None
-        if reference is not None:
-            report.psnr_before, report.ssim_before = outputs.compare(reference, noisy / grey, axis)
-            report.psnr, report.ssim = outputs.compare(reference, mean / grey, axis)
-        self._write(target, mean, picture, origin)
-        if s.std:
-            outputs.write_std(s.std, std, grey)
-        if s.residual:
-            outputs.write_residual(s.residual, noisy - mean, grey)
-        if s.samples:
-            samples = np.empty((0, *mean.shape), np.float32) if last is None else last.samples
-            outputs.write_samples(s.samples, mean, std, samples)
-        report.status = "done" if last is not None else "copied"
-        if target != paths.STANDARD:
-            self.taken[os.path.realpath(target)] = entry.path
-
-    def _check(self, entry: paths.Input, target: str) -> None:
-        """Refuse what cannot be written, before anything is computed."""
-        s = self.settings
-        extras = [name for name in (s.std, s.std and outputs.map_name(s.std), s.residual, s.samples) if name]
-        taken = dict(self.taken)
-        for name in (target, *extras):
-            paths.check_output(name, self.inputs, taken, s.overwrite)
-            if name != paths.STANDARD:
-                taken[os.path.realpath(name)] = entry.path
-                folder = os.path.dirname(os.path.abspath(name))
-                if not os.path.isdir(folder) and (name != target or s.folder is None):
-                    raise ValueError(f"{label(name)}: cannot be written: there is no folder {label(folder)}")
-
-    def _reference(self, picture: images.Picture) -> np.ndarray | None:
-        name = self.settings.reference
-        if name is None:
-            return None
-        other = images.read(name, max_pixels=self.settings.max_pixels)
-        if other.pixels.shape != picture.pixels.shape:
-            sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
-            raise ValueError(f"{label(name)}: must have the shape of the picture; it has {sizes}")
-        return np.asarray(other.pixels * (255 / other.white))
-
-    def _denoise(self, request: Request, entry: paths.Input) -> Answer:
-        s = self.settings
-        result = answer(request, lambda run: steps(run, label(entry.path), s.quiet))
-        if s.verbose:
-            figure = ", ".join(f"{key} {value:.4g}" for key, value in result.figures.items())
-            print(f"{label(entry.path)}: {s.sampler}, {s.prior.name}, tiles: {result.tiles}; {figure}", file=sys.stderr)
-        return result
-
-    def _write(self, target: str, mean: np.ndarray, picture: images.Picture, origin: str) -> None:
-        """The result itself."""
-        s = self.settings
-        if target == paths.STANDARD:
-            patiently(images.write, sys.stdout.buffer, mean, picture)
-            return
-        data = patiently(images.encode, target, mean, picture)
-        if s.folder is not None:
-            os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
-        paths.check_output(target, self.inputs, self.taken, s.overwrite)  # a file may have come while we computed
-        if origin:
-            journal.announce(target, s.folder, origin, data)
-        write_bytes(target, data)
+        where = "standard input" if report.input == paths.STANDARD else label(report.input)
+        report.status = "failed"
+        report.error = text if named or text.startswith("<std") else f"{where}: {text}"
+        return report
 
 
-class Work:
-    """One input on its way: `request` is what is to be denoised, None when there is nothing left to do."""
+@dataclass
+class Prepared:
+    """An input that has been read and checked: its pages, and a Request for each; none where nothing is to be removed.
 
-    def __init__(self, job: Job, entry: paths.Input) -> None:
-        self.entry, self.report = entry, Report(entry.path)
-        self.request: Request | None = None
-        self._job, self._steps = job, job.steps(entry, self.report)
-        with self._guarded():
-            if entry.error:
-                raise ValueError(entry.error)
-            self.request = next(self._steps, None)
+    noisy, references: a page each; references are None, or in grey levels of 255.
+    origin: digest for the journal.
+    """
 
-    def finish(self, result: Answer) -> None:
-        """Write the result."""
-        with self._guarded(), contextlib.suppress(StopIteration):
-            self._steps.send(result)
-
-    def fail(self, error: BaseException) -> None:
-        """It could not be denoised."""
-        with self._guarded():
-            raise error
-
-    @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:  # one bad file must not stop the others, not even by a mistake of ours
-            self.report.status = "failed"
-            self.report.error = self._job.words(error, self.entry, self.report.output)
+    report: Report
+    target: str
+    pages: list[images.Picture]
+    noisy: list[np.ndarray]
+    references: list[np.ndarray] | None
+    origin: str
+    requests: list[Request]
 
 
-def read_bytes_named(path: str) -> bytes:
-    """The bytes of a file; an error names it."""
+def prepare(batch: Batch, entry: paths.Input) -> Prepared | Report:
+    """Read an input, check its output, measure its noise. A Report is an input that needs no more work."""
+    report = Report(entry.path)
     try:
-        return read_bytes(path)
-    except OSError as error:
-        raise OSError(f"{label(path)}: {error.strerror or error}") from None
+        return _prepare(batch, entry, report)
+    except Exception as error:  # one bad file must not stop the others, not even by a mistake of ours
+        return batch.failed(report, error)
+
+
+def finish(batch: Batch, work: Prepared, results: list[Result]) -> Report:
+    """Write what came out; without results the picture is copied."""
+    try:
+        _finish(batch, work, results)
+    except Exception as error:
+        return batch.failed(work.report, error)
+    return work.report
+
+
+def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Report:
+    s = batch.settings
+    if entry.error:
+        raise ValueError(entry.error)
+    data, source = _read(entry)
+    origin = made_from(data, s.identity()) if batch.journal and entry.path != paths.STANDARD else ""
+    pages = _chosen(images.read_stack(source, max_pixels=s.max_pixels), s.page)
+    target = report.output = paths.output_for(entry, pages[0], s.output, s.folder)
+    if _settled(batch, report, target, origin):
+        return report
+    _check(batch, entry, target)
+    stream = sys.stdout.buffer if target == paths.STANDARD else target
+    report.notes = images.lost(stream, pages[0])
+    pages = images.with_units(pages, s.white, s.black)
+    report.units, report.pages = str(pages[0].units), len(pages)
+    if len(pages) > 1 and (s.std or s.residual or s.samples or s.reference):
+        raise ValueError(f"a stack of {len(pages)} pictures; --std, --residual, --samples and --reference need --page N")
+    references = [_reference(s, pages[0])] if s.reference else None
+    noisy = [page.pixels for page in pages]
+    if s.add_noise is not None:
+        references = [page.units.to_grey(page.pixels) for page in pages]
+        model = parse_noise(s.add_noise)
+        noisy = [pages[0].units.from_grey(model.add(clean, [s.seed, k])) for k, clean in enumerate(references)]
+    requests = _requests(s, report, pages, noisy) if s.strength > 0 else []
+    return Prepared(report, target, pages, noisy, references, origin, requests)
+
+
+def _chosen(pages: list[images.Picture], page: int | None) -> list[images.Picture]:
+    if page is None:
+        return pages
+    if page > len(pages):
+        raise ValueError(f"has no page {page}: it has {len(pages)}")
+    return [pages[page - 1]]
+
+
+def _requests(
+    s: Settings, report: Report, pages: list[images.Picture], noisy: list[np.ndarray]
+) -> list[Request]:
+    """A Request for every page; none for a picture without noise. The report learns what noise that is."""
+    first = pages[0]
+    grey, axis = first.grey, first.channel_axis
+    noise = _noise(s, report, first, noisy)
+    if isinstance(noise, Noise):
+        report.sigma, report.noise = noise.level / grey, str(noise)
+    else:
+        report.sigma = float(np.sqrt(np.mean(np.square(noise)))) / grey
+        report.noise = f"a noise map of {report.sigma:.1f} grey levels"
+    if report.sigma <= (_NOTHING if report.measured else 0):
+        report.sigma, report.noise = 0.0, "noise level 0.0"
+        return []
+    found = [
+        Request(
+            picture, noise, s.sampler, s.prior, s.seed, axis, first.white, first.black, s.memory,
+            chroma=s.strength_chroma,
+        )
+        for picture in noisy
+    ]  # fmt: skip
+    if s.samples and len(found[0].pieces()) > 1:
+        raise ValueError("too large for --samples in this memory; allow more with --memory")
+    return found
+
+
+def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.ndarray]) -> Noise | np.ndarray:
+    """The noise in the picture's units: given, read from a file, or measured over all pages; times the strength."""
+    span = first.white - first.black
+    if s.noise in ("auto", "camera"):
+        if min(noisy[0].shape[:2]) < 2:
+            raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
+        report.measured = True
+        chosen = noisy[:: max(len(noisy) // _PAGES, 1)]
+        found = sorted((estimate_noise(page, first.channel_axis, span) for page in chosen), key=lambda n: n.level)
+        noise = found[len(found) // 2]
+        if not math.isfinite(noise.level):
+            raise ValueError("its noise cannot be measured; give --sigma")
+        return noise.scaled(s.strength)
+    if Path(s.noise).suffix.lower() == ".json":
+        return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
+    if Path(s.noise).suffix:
+        try:
+            return Noise.from_text(s.noise, span, first.black).scaled(s.strength)
+        except ValueError:
+            return s.strength * _noise_map(s.noise, first)
+    return Noise.from_text(s.noise, span, first.black).scaled(s.strength)
+
+
+def _noise_map(name: str, picture: images.Picture) -> np.ndarray:
+    """A map from an image file: real numbers are in the picture's units, whole ones have 255 grey levels at the top."""
+    other = images.read(name)
+    values = other.pixels
+    if values.shape not in (picture.pixels.shape, picture.pixels.shape[:2]):
+        raise ValueError(f"{label(name)}: a noise map must have the picture's shape, {picture.pixels.shape[:2]}")
+    return values if values.dtype.kind == "f" else values * (255 * picture.grey / np.iinfo(values.dtype).max)
+
+
+def _read(entry: paths.Input) -> tuple[bytes, io.BytesIO]:
+    """The bytes of an input, once, and the same as a stream that knows its name."""
+    if entry.path == paths.STANDARD:
+        if sys.stdin is None:
+            raise ValueError("is closed")
+        data, name = read_bytes(sys.stdin.buffer), "standard input"
+    else:
+        name = entry.path
+        try:
+            data = read_bytes(name)
+        except OSError as error:
+            raise OSError(f"{label(name)}: {error.strerror or error}") from None
+    stream = io.BytesIO(data)
+    stream.name = name
+    return data, stream
+
+
+def _settled(batch: Batch, report: Report, target: str, origin: str) -> bool:
+    """Whether the result is there already and is to stay; the report then says so."""
+    s = batch.settings
+    if report.input == paths.STANDARD or not os.path.lexists(target) or images.same_file(report.input, target):
+        return False
+    if s.resume and batch.journal and batch.journal.finished(target, origin):
+        report.status = "kept"
+    elif s.skip_existing:
+        report.status = "skipped"
+    else:
+        return False
+    batch.taken[os.path.realpath(target)] = report.input
+    return True
+
+
+def _check(batch: Batch, entry: paths.Input, target: str) -> None:
+    """Refuse what cannot be written, before anything is computed."""
+    s = batch.settings
+    extras = [name for name in (s.std, s.std and outputs.map_name(s.std), s.residual, s.samples) if name]
+    taken = dict(batch.taken) if extras else batch.taken
+    for name in (target, *extras):
+        paths.check_output(name, batch.inputs, taken, s.overwrite)
+        if name != paths.STANDARD:
+            if extras:
+                taken[os.path.realpath(name)] = entry.path
+            folder = os.path.dirname(os.path.abspath(name))
+            if not os.path.isdir(folder) and (name != target or s.folder is None):
+                raise ValueError(f"{label(name)}: cannot be written: there is no folder {label(folder)}")
+
+
+def _reference(s: Settings, picture: images.Picture) -> np.ndarray:
+    assert s.reference is not None
+    other = images.read(s.reference, max_pixels=s.max_pixels)
+    if other.pixels.shape != picture.pixels.shape:
+        sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
+        raise ValueError(f"{label(s.reference)}: must have the shape of the picture; it has {sizes}")
+    return other.units.to_grey(other.pixels)
+
+
+def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:
+    s, report, scale = batch.settings, work.report, work.pages[0].units
+    means = [result.mean for result in results] or work.noisy
+    report.noise = report.noise or "noise level 0.0"
+    report.sigma = report.sigma or 0.0
+    if results:
+        report.seconds, report.tiles = sum(r.seconds for r in results), max(r.tiles for r in results)
+        report.method, report.prior = s.sampler.name, s.prior.name
+        if s.sampler.uncertain:
+            report.uncertainty = float(np.mean([r.uncertainty for r in results])) / scale.grey
+    if work.references is not None:
+        axis = work.pages[0].channel_axis
+        pairs = list(zip(work.references, work.noisy, means, strict=True))
+        report.psnr_before, report.ssim_before = _mean_quality([(r, scale.to_grey(n)) for r, n, _ in pairs], axis)
+        report.psnr, report.ssim = _mean_quality([(r, scale.to_grey(m)) for r, _, m in pairs], axis)
+    if _write(batch, work, means):
+        return
+    mean = means[0]
+    if s.std:
+        outputs.write_std(s.std, results[0].std if results else np.zeros(mean.shape, np.float32), scale.grey)
+    if s.residual:
+        outputs.write_residual(s.residual, work.noisy[0] - mean, scale.grey)
+    if s.samples:
+        none = np.empty((0, *mean.shape), np.float32)
+        std = results[0].std if results else np.zeros(mean.shape, np.float32)
+        outputs.write_samples(s.samples, mean, std, results[0].samples if results else none)
+    report.status = "done" if results else "copied"
+    if work.target != paths.STANDARD:
+        batch.taken[os.path.realpath(work.target)] = report.input
+
+
+def _mean_quality(pairs: list[tuple[np.ndarray, np.ndarray]], axis: int | None) -> tuple[float, float | None]:
+    """PSNR and SSIM, averaged over the pages."""
+    found = [metrics.compare(truth, picture, axis) for truth, picture in pairs]
+    similar = [ssim for _, ssim in found if ssim is not None]
+    return float(np.mean([psnr for psnr, _ in found])), float(np.mean(similar)) if similar else None
+
+
+def _write(batch: Batch, work: Prepared, means: list[np.ndarray]) -> bool:
+    """Write the result itself; whether another run of the same batch has written it meanwhile."""
+    s, target = batch.settings, work.target
+    if target == paths.STANDARD:
+        images.write_stack(sys.stdout.buffer, means, work.pages)
+        return False
+    data = images.encode_stack(target, means, work.pages)
+    if s.folder is not None:
+        os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    if s.resume and _settled(batch, work.report, target, work.origin):
+        return True
+    paths.check_output(target, batch.inputs, batch.taken, s.overwrite)  # a file may have come while we computed
+    if batch.journal and work.origin:
+        batch.journal.announce(target, work.origin, data)
+    write_bytes(target, data)
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Iterable, Iterator
@@ -84,14 +85,33 @@ def output_for(entry: Input, picture: images.Picture, output: str | None, folder
     return str(path.with_name(f"{path.stem}{_MARK}{suffix}"))
 
 
-def check_output(target: str, inputs: Iterable[str], taken: dict[str, str], overwrite: bool) -> None:
+class Names:
+    """The files that many names mean, so that one more name is compared with all of them at once."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._paths, self._files = set[str](), set[tuple[int, int]]()
+        for name in names:
+            if name != STANDARD:
+                self._paths.add(os.path.realpath(name))
+                with contextlib.suppress(OSError, ValueError):
+                    status = os.stat(name)
+                    self._files.add((status.st_dev, status.st_ino))
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            status = os.stat(name)
+        except (OSError, ValueError):
+            return os.path.realpath(name) in self._paths
+        return (status.st_dev, status.st_ino) in self._files
+
+
+def check_output(target: str, inputs: Names, taken: dict[str, str], overwrite: bool) -> None:
     """Refuse a target that is an input, that is there already, that another input took, or that cannot be written."""
     if target == STANDARD:
         return
     name = label(target)
-    for source in inputs:
-        if source != STANDARD and images.same_file(source, target):
-            raise ValueError(f"{name}: is the input itself; a picture is never replaced by its result")
+    if target in inputs:
+        raise ValueError(f"{name}: is the input itself; a picture is never replaced by its result")
     other = taken.get(os.path.realpath(target))
     if other is not None:
         raise ValueError(f"{name}: is already the result of {label(other)}")

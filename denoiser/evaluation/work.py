@@ -12,7 +12,7 @@ from denoiser import metrics, threads
 from denoiser.evaluation.plan import Case
 from denoiser.evaluation.rows import Row
 from denoiser.noise import add_noise
-from denoiser.run import denoise
+from denoiser.run import Request
 from denoiser.samplers import METHODS
 
 #: Bounds of the bins of predicted standard deviation, in units of sigma.
@@ -30,9 +30,8 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     _warm_up(case)
     forgotten = _forget_peak()
     began = time.perf_counter()
-    result = denoise(
-        noisy, case.sigma, method=case.sampler, prior=case.prior, seed=case.seed, channel_axis=axis, data_range=255
-    )
+    request = Request(noisy, case.sigma, case.sampler, case.prior, case.seed, axis, white=255)
+    result = request.run()
     seconds = time.perf_counter() - began
     memory = _peak() if forgotten else math.nan
     mean, std = result.mean, result.std
@@ -41,7 +40,7 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     counts, errors = (np.zeros(0, int), np.zeros(0))
     if not certain:
         counts, errors = metrics.errors_by_std(truth, mean, std, EDGES * case.sigma)
-    small = min(truth.shape[:2]) < 11  # SSIM's window
+    psnr, ssim = metrics.compare(truth, mean, axis)
     return Row(
         image=case.image,
         number=case.number,
@@ -50,8 +49,8 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
         particles=case.particles,
         sigma=case.sigma,
         seed=case.seed,
-        psnr=metrics.psnr(truth, mean, data_range=255),
-        ssim=math.nan if small else metrics.ssim(truth, mean, data_range=255, channel_axis=axis),
+        psnr=psnr,
+        ssim=math.nan if ssim is None else ssim,
         coverage50=levels[0],
         coverage90=levels[1],
         coverage99=levels[2],
@@ -70,7 +69,7 @@ def _warm_up(case: Case) -> None:
     name = case.sampler.name
     if (name, case.prior.name) not in _warm:
         options: dict[str, Any] = {k: v for k, v in _QUICK.items() if k in METHODS[name].options()}
-        denoise(np.full((16, 16), 100.0), 10, method=name, prior=case.prior, **options)
+        Request(np.full((16, 16), 100.0), 10, METHODS[name](**options), case.prior).run()
         _warm.add((name, case.prior.name))
 
 

@@ -17,8 +17,8 @@ _LUMA = np.array([0.299, 0.587, 0.114])
 def grey_photograph(setting: Setting) -> tuple[str, np.ndarray]:
     """(name, grey picture on the 0-255 scale) of the picture that the setting names."""
     path = Path(setting.image) if setting.image else data_folder("sample_images") / f"{BUNDLED}.png"
-    pixels = images.read(path).pixels
-    values = pixels.astype(np.float64) * (255 / np.iinfo(pixels.dtype).max if pixels.dtype.kind == "u" else 1)
+    picture = images.read(path)
+    values = picture.pixels / picture.grey
     if values.ndim == 3:
         values = values[..., :3] @ _LUMA if values.shape[2] >= 3 else values[..., 0]
     return path.name, values

@@ -61,7 +61,7 @@ def ground_truth(
     counts = np.zeros((grid.size, round((HIGH - LOW) / STEP)), np.int64)
     every = max(samples * CHAINS // POOL, 1)  # transitions between two that are kept
     pool = []
-    for number, (x, _, _) in enumerate(sampler.draws(grid, rng, _first(grid, rng))):
+    for number, (x, _, _) in enumerate(sampler.states(grid, rng, _first(grid, rng))):
         if number % 100 == 0:
             tell(number / sampler.total)
         if number < burn_in:

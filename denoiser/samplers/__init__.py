@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from denoiser.samplers.base import Estimate, Sampler, option
+from denoiser.samplers.direct import Direct
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.hmc import HMC
 from denoiser.samplers.map import Map
@@ -12,12 +13,10 @@ from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
 from denoiser.samplers.peers import PEERS
 from denoiser.samplers.svgd import SVGD
 
-_SAMPLERS: tuple[type[Sampler], ...] = (MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
+_SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 
-DEFAULT_METHOD = MPSVGD.name
-
-__all__ = ["DEFAULT_METHOD", "METHODS", "Estimate", "Sampler", "make_sampler", "option"]
+__all__ = ["METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
 
 
 def make_sampler(method: str, options: dict[str, Any]) -> Sampler:
@@ -29,3 +28,13 @@ def make_sampler(method: str, options: dict[str, Any]) -> Sampler:
         if name not in known:
             raise ValueError(f"{method} has no option {name!r} (got {value!r}); it has {', '.join(known)}")
     return METHODS[method](**options)
+
+
+def flag(method: str, option: str) -> str:
+    """The command line's name of a method's option; `--samples` is taken, by the file to write them to.
+
+    >>> flag("gibbs", "burn_in"), flag("gibbs", "samples")
+    ('--burn-in', '--gibbs-samples')
+    """
+    words = option.replace("_", "-")
+    return f"--{method}-{words}" if words == "samples" else f"--{words}"

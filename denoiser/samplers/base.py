@@ -10,11 +10,14 @@ from typing import Any, ClassVar, get_type_hints
 import numpy as np
 
 from denoiser.posterior import Posterior
+from denoiser.priors import FilterBank
 
 
-def option(default: Any, meaning: str, *, low: float | None = None, choices: tuple[str, ...] = ()) -> Any:
-    """A sampler option: its default, one line for the user, and what values make sense."""
-    return field(default=default, metadata={"meaning": meaning, "low": low, "choices": choices})
+def option(
+    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    """A sampler option: its default, one line for the user, and what values make sense: low <= value <= high."""
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices})
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,20 +28,25 @@ class Estimate:
     std: posterior standard deviation of each pixel; zero for a point estimate.
     samples: particles, shape (M, height, width); M = 0 for a point estimate. Read it before the next iteration.
     figures: numbers worth a curve, such as change, energy, rhat.
+    draws: how many stand behind mean and std so far; None for all that the sampler is going to make.
     """
 
     mean: np.ndarray
     std: np.ndarray
     samples: np.ndarray
     figures: dict[str, float]
+    draws: int | None = None
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """Base of all samplers: checks the options once, when the sampler is made."""
+    """Base of all samplers: checks the options once, when the sampler is made, and says what it will give and need."""
 
     name: ClassVar[str]  # what users type
     title: ClassVar[str]  # what users read
+    uses_prior: ClassVar[bool] = True  # whether the prior changes the answer
+    draws_option: ClassVar[str] = ""  # the option that sets `draws`; "" for a point estimate
+    needs_moments: ClassVar[bool] = False  # whether it works only on a field that knows its own mean and std
     uncertain: ClassVar[bool] = True  # whether it says how sure it is: a point estimate does not
 
     @classmethod
@@ -49,7 +57,8 @@ class Sampler:
 
     def __post_init__(self) -> None:
         for name, (kind, spec) in self.options().items():
-            value, low, choices = getattr(self, name), spec.metadata["low"], spec.metadata["choices"]
+            value, choices = getattr(self, name), spec.metadata["choices"]
+            low, high = spec.metadata["low"], spec.metadata["high"]
             if choices and value not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
             if kind in (int, float):
@@ -59,8 +68,32 @@ class Sampler:
                     raise ValueError(f"{name} must be a {'whole ' if kind is int else ''}number, got {value!r}")
                 if low is not None and value < low:
                     raise ValueError(f"{name} must be >= {low}, got {value!r}")
+                if high is not None and value > high:
+                    raise ValueError(f"{name} must be <= {high}, got {value!r}")
             elif kind is bool and not isinstance(value, bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {value!r}")
+
+    @property
+    def draws(self) -> int:
+        """How many draws or particles stand behind mean and std at the end; 0 for a point estimate."""
+        return int(getattr(self, self.draws_option)) if self.draws_option else 0
+
+    @property
+    def kept(self) -> int:
+        """How many particles exist at the end, as `Estimate.samples`; at most `draws`."""
+        return self.draws
+
+    @property
+    def chains(self) -> int:
+        """How many Markov chains it runs; particle i comes from chain i % chains. 0 if it runs none."""
+        return 0
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        """Working memory for each pixel of one grey plane, in bytes; fitted to `ru_maxrss` from above.
+
+        The same on any number of threads, because the size of tiles follows from it.
+        """
+        return solver_bytes(prior)
 
     @property
     def total(self) -> int:
@@ -70,3 +103,8 @@ class Sampler:
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
         """Yield an Estimate after each iteration. To cancel is to stop iterating."""
         raise NotImplementedError
+
+
+def solver_bytes(prior: FilterBank, copies: int = 2) -> int:
+    """Bytes a pixel of a posterior, and of `copies` linear solvers with their scratch arrays side by side."""
+    return 160 + 20 * max(copies, 2) * (len(prior.filters) + len(prior.blanket))

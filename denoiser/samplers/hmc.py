@@ -13,9 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.samplers.base import Estimate, Sampler, option
-from denoiser.samplers.chains import Draws, rhat
-from denoiser.samplers.particles import start
+from denoiser.priors import FilterBank
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
+from denoiser.samplers.chain_averages import ChainAverages, rhat
+from denoiser.samplers.starts import start
 from denoiser.target import Target
 
 JITTER = 0.2  # step sizes vary by this share, so that no trajectory comes back to where it began again and again
@@ -40,7 +41,7 @@ class DualAveraging:
         self.step = math.exp(log_step)
 
 
-class Chains:
+class Trajectories:
     """Chains on a target, moved together; x has shape (chains, height, width)."""
 
     def __init__(self, target: Target, x: np.ndarray, leapfrogs: int) -> None:
@@ -80,24 +81,32 @@ class HMC(Sampler):
 
     name: ClassVar[str] = "hmc"
     title: ClassVar[str] = "HMC"
+    draws_option: ClassVar[str] = "samples"
 
     samples: int = option(400, "draws to average, over all chains together", low=2)
     burn_in: int = option(100, "transitions to forget; the step size adapts meanwhile", low=0)
     chains: int = option(4, "independent chains; they move side by side and make R-hat possible", low=1)
     leapfrogs: int = option(10, "leapfrog steps of a transition", low=1)
-    acceptance: float = option(0.8, "share of transitions that the step size aims at", low=0.01)
+    acceptance: float = option(0.8, "share of transitions that the step size aims at", low=0.01, high=0.999)
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
+
+    @property
+    def kept(self) -> int:
+        return min(self.keep, self.samples)
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.kept + solver_bytes(prior, self.chains)
 
     @property
     def total(self) -> int:
         return self.burn_in + math.ceil(self.samples / self.chains)
 
-    def draws(
+    def states(
         self, target: Target, rng: np.random.Generator, first: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
         """States of all chains, their energies, and the acceptance, after every transition; nothing is averaged."""
         x = start(target, rng, self.chains, "smooth") if first is None else first
-        chains = Chains(target, x, self.leapfrogs)
+        chains = Trajectories(target, x, self.leapfrogs)
         adaptive = DualAveraging(0.1 * target.sigma / target.size**0.25, self.acceptance)  # short, and it grows fast
         for number in range(self.total):
             accepted = chains.transition(adaptive.step if number < self.burn_in else adaptive.settled, rng)
@@ -109,8 +118,8 @@ class HMC(Sampler):
         self, target: Target, rng: np.random.Generator, first: np.ndarray | None = None
     ) -> Iterator[Estimate]:
         """Yield an Estimate after each transition; `first` are the states of the chains to begin with."""
-        draws = Draws(target.shape, self.samples, self.chains, self.keep)
-        for number, (x, energy, accepted) in enumerate(self.draws(target, rng, first)):
+        draws = ChainAverages(target.shape, self.samples, self.chains, self.keep)
+        for number, (x, energy, accepted) in enumerate(self.states(target, rng, first)):
             burning = number < self.burn_in
             if number in (0, self.burn_in):  # what is averaged during burn-in is for the eye only
                 draws.forget()

@@ -8,13 +8,12 @@ Kernels of z = |x - y|^2 / (2h): RBF exp(-z), with grad_y k (x - y) / h; IMQ 1 /
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from denoiser.exp2 import LOG2E, exp2, rough_exp2
 from denoiser.gsm import table_precision
-from denoiser.jit import kernel
+from denoiser.jit import inlined, kernel
+from denoiser.samplers.neighbourhood import factor_exists, fill_block, gather, neighbourhood
 from denoiser.target import Target, table_slope
 from denoiser.threads import parallel
 
@@ -25,67 +24,9 @@ _BISECTIONS = 9  # of a bracket of seven octaves: the median squared distance to
 _NO_FACTOR = 1e-16  # bandwidth that makes the kernel vanish where a factor does not lie in the image
 
 
-class Neighbourhood(NamedTuple):
-    """What a site sees, as flat arrays for the kernels. Members are blanket sites; the last one is the site itself."""
-
-    rows: np.ndarray  # (B + 1,) row offset of each member
-    columns: np.ndarray  # (B + 1,)
-    factor_starts: np.ndarray  # (F + 1,) into factor_members
-    factor_members: np.ndarray  # blanket sites of each factor, without the site itself
-    clique_starts: np.ndarray  # (C + 1,) into clique_members: the cliques, filter by filter, that contain the site
-    clique_members: np.ndarray
-    clique_taps: np.ndarray
-    clique_filters: np.ndarray  # (C,) which expert
-    clique_own_taps: np.ndarray  # (C,) tap on the site itself
-    single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
-
-
-def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
-    """The prior's blanket, with one factor a clique window (multi-kernel) or one for all (single kernel)."""
-    prior = target.prior
-    members = [*prior.blanket, (0, 0)]
-    factors = (prior.blanket,) if single_kernel else prior.factors
-    starts, clique_members, taps, filters, own = [0], [], [], [], []
-    for number, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
-        for r0, c0 in support:  # the clique in which the site is under this tap
-            for r, c in support:
-                clique_members.append(members.index((r - r0, c - c0)))
-                taps.append(values[r, c])
-            starts.append(len(taps))
-            filters.append(number)
-            own.append(values[r0, c0])
-    return Neighbourhood(
-        np.array([r for r, _ in members]),
-        np.array([c for _, c in members]),
-        np.cumsum([0, *(len(f) for f in factors)]),
-        np.array([members.index(site) for factor in factors for site in factor]),
-        np.array(starts),
-        np.array(clique_members),
-        np.array(taps, np.float32),
-        np.array(filters),
-        np.array(own, np.float32),
-        single_kernel,
-    )
-
-
-@kernel()
-def _gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-def]
-    """values[member, i, lane] of the particles around each site; inside[member, lane] is 0 outside the image."""
-    height, width = shape
-    for b in range(len(hood.rows)):
-        for lane in range(len(sites)):
-            row, column = sites[lane] // width + hood.rows[b], sites[lane] % width + hood.columns[b]
-            there = 0 <= row < height and 0 <= column < width
-            inside[b, lane] = there
-            at = row * width + column if there else sites[lane]
-            for i in range(len(x)):
-                # outside: no distance to add to the single kernel; far apart for a factor that does not exist
-                values[b, i, lane] = x[i, at] if there else np.float32(0 if hood.single else i)
-
-
-@kernel(fastmath=True)
-def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ignore[no-untyped-def]
-    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i."""
+@inlined(fastmath=True)
+def _site_scores(values, inside, hood, tables, y, precision, scale, potentials, out):  # type: ignore[no-untyped-def]
+    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i; scale[clique, lane] of responses, empty for 1."""
     own = values[len(values) - 1]
     lanes = out.shape[1]
     response = np.empty(lanes, np.float32)
@@ -93,7 +34,7 @@ def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ign
     for i in range(len(out)):
         line, mine = out[i], own[i]
         for lane in range(lanes):
-            line[lane] = potentials.precision * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
+            line[lane] = precision[lane] * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
     if len(potentials.table) > 0:
         for i in range(len(out)):
             line, mine = out[i], own[i]
@@ -105,28 +46,24 @@ def _site_scores(values, inside, hood, tables, y, potentials, out):  # type: ign
         for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
             for lane in range(lanes):
                 weight[lane] *= inside[hood.clique_members[m], lane]
+        if len(scale) > 0:
+            for lane in range(lanes):
+                weight[lane] *= scale[q, lane]
         for i in range(len(out)):
             response[:] = 0
             for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
                 tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
                 for lane in range(lanes):
                     response[lane] += tap * member[lane]
+            if len(scale) > 0:
+                for lane in range(lanes):
+                    response[lane] *= scale[q, lane]
             line = out[i]
             for lane in range(lanes):
                 line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
 
 
-@kernel()
-def _factor_exists(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
-    """1 if the factor at this site lies in the image, else 0."""
-    there = np.float32(1)
-    if not hood.single:
-        for m in range(hood.factor_starts[factor], hood.factor_starts[factor + 1]):
-            there *= inside[hood.factor_members[m], lane]
-    return there
-
-
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """Sums over pairs for RBF kernels on four edges, the pairwise prior: the innermost loop of the program.
 
@@ -155,7 +92,7 @@ def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore
                 repulsion_b[lane] -= push
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """The same sums for any factors and for both kernels (IMQ: rate = 1 / (2h), grad_y k = k^3 * rate * (x - y))."""
     squares = np.empty((len(others), LANES), np.float32)
@@ -199,7 +136,7 @@ def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  #
                 repulsion_j[lane] -= push[lane] * step[lane]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """Eq. 10 on a block of sites: gradient[i, lane] and repulsion[i, lane], averaged over the factors at each site."""
     own, others = values[len(values) - 1], values[: len(values) - 1]
@@ -209,12 +146,12 @@ def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type:
     for f in range(factors):
         for lane in range(LANES):
             rate[f, lane] = np.float32(0.5 if imq else 0.5 * LOG2E) / h[f, lane]
-            terms[lane] += _factor_exists(inside, hood, f, lane)
+            terms[lane] += factor_exists(inside, hood, f, lane)
     for i in range(count):
         for lane in range(LANES):
             gradient[i, lane] = terms[lane] * scores[i, lane]  # k(x, x) = 1 for each factor
             repulsion[i, lane] = 0
-    if factors == 4 and len(others) == 4 and not imq:  # four factors with one member each
+    if hood.edges and not imq:
         _pair_edges(own, others, rate, scores, gradient, repulsion)
     else:
         _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion)
@@ -226,7 +163,7 @@ def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type:
             repulsion[i, lane] *= share * unit
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _median_squares(values, hood, factor, shifts, distances, out):  # type: ignore[no-untyped-def]
     """Median over pairs of particles of the squared distance on one factor, lane by lane, by bisection of log d^2."""
     own = values[len(values) - 1]
@@ -267,7 +204,7 @@ def _median_squares(values, hood, factor, shifts, distances, out):  # type: igno
                 high[lane] = out[lane]
 
 
-@kernel()
+@inlined()
 def _scratch(members, count):  # type: ignore[no-untyped-def]
     """Values around the sites, inside flags, scores, gradient and repulsion of one block."""
     return (
@@ -279,28 +216,25 @@ def _scratch(members, count):  # type: ignore[no-untyped-def]
     )
 
 
-@kernel()
-def _block(sites, begin, block):  # type: ignore[no-untyped-def]
-    """Fill `block` with the sites from `begin` on, the last one repeated; returns how many are new."""
-    used = min(len(block), len(sites) - begin)
-    for lane in range(len(block)):
-        block[lane] = sites[begin + min(lane, used - 1)]
-    return used
-
-
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  # type: ignore[no-untyped-def]
     """Gradient and repulsion of a block of sites, into the scratch arrays."""
     values, inside, scores, gradient, repulsion = scratch
     lanes = len(block)
-    _gather(x, shape, block, hood, values, inside)
-    local_y = np.empty(lanes, np.float32)
+    gather(x, shape, block, hood, values, inside)
+    local_y, local_precision = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
     local_h = np.empty((len(h), lanes), np.float32)
     for lane in range(lanes):
         local_y[lane] = potentials.y[block[lane]]
+        local_precision[lane] = potentials.precision[block[lane]]
         for f in range(len(h)):
             local_h[f, lane] = h[f, block[lane]]
-    _site_scores(values, inside, hood, tables, local_y, potentials, scores)
+    local_scale = np.empty((len(hood.clique_filters) if len(potentials.scale) > 0 else 0, lanes), np.float32)
+    for q in range(len(local_scale)):
+        for lane in range(lanes):
+            corner = block[lane] - hood.clique_rows[q] * shape[1] - hood.clique_columns[q]  # negative: not in the image
+            local_scale[q, lane] = potentials.scale[hood.clique_filters[q], max(corner, 0)]
+    _site_scores(values, inside, hood, tables, local_y, local_precision, local_scale, potentials, scores)
     _forces(values, inside, hood, local_h, imq, scores, gradient, repulsion)
 
 
@@ -314,7 +248,7 @@ def _move(x, shape, sites, hood, h, imq, tables, potentials, step, power):  # ty
     scratch = _scratch(len(hood.rows), len(x))
     gradient, repulsion = scratch[3], scratch[4]
     for begin in range(0, len(sites), LANES):
-        used = _block(sites, begin, block)
+        used = fill_block(sites, begin, block)
         _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch)
         for lane in range(used):
             square = np.float32(0)
@@ -335,7 +269,7 @@ def _measure(x, shape, sites, hood, h, imq, tables, potentials, gradients, repul
     scratch = _scratch(len(hood.rows), len(x))
     gradient, repulsion = scratch[3], scratch[4]
     for begin in range(0, len(sites), LANES):
-        used = _block(sites, begin, block)
+        used = fill_block(sites, begin, block)
         _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch)
         for i in range(len(x)):
             for lane in range(used):
@@ -351,12 +285,12 @@ def _bandwidths(x, shape, sites, hood, shifts, bandwidth, out):  # type: ignore[
     median = np.empty(LANES, np.float32)
     distances = np.empty((len(shifts) * len(x), LANES), np.float32)
     for begin in range(0, len(sites), LANES):
-        used = _block(sites, begin, block)
-        _gather(x, shape, block, hood, values, inside)
+        used = fill_block(sites, begin, block)
+        gather(x, shape, block, hood, values, inside)
         for f in range(len(out)):
             _median_squares(values, hood, f, shifts, distances, median)
             for lane in range(used):
-                there = _factor_exists(inside, hood, f, lane) > 0
+                there = factor_exists(inside, hood, f, lane) > 0
                 out[f, block[lane]] = bandwidth * median[lane] if there else np.float32(_NO_FACTOR)
 
 

@@ -6,45 +6,15 @@ mean is the next image. This is EM over the auxiliary scales, so the energy neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from denoiser.gsm import table_precision
-from denoiser.jit import kernel
 from denoiser.posterior import Posterior
 from denoiser.samplers.base import Estimate, Sampler, option
-
-
-@kernel()
-def _expected_precisions(tables, responses, width, extents, out):  # type: ignore[no-untyped-def]
-    """out[f, clique] = E[precision * s_z | response]; 0 where there is no clique."""
-    for f in range(len(extents)):
-        for i in range(responses.shape[1]):
-            there = i < extents[f, 0] * width and i % width < extents[f, 1]
-            out[f, i] = table_precision(tables[f], np.float32(responses[f, i])) if there else 0
-
-
-def reweighted_means(
-    posterior: Posterior, tables: Iterable[np.ndarray], tolerance: float, x: np.ndarray | None = None
-) -> Iterator[np.ndarray]:
-    """From the flat image x (default: the noisy one), yield the next image of IRLS for each set of score tables."""
-    prior, shape = posterior.prior, posterior.shape
-    stencil = posterior.exact_stencil
-    noisy = posterior.noisy.ravel()
-    shift = np.zeros(stencil.size) if x is None else x - noisy  # the unknown
-    noisy_responses = stencil.responses(noisy)
-    precisions = np.empty(stencil.cliques)
-    scratch = stencil.workspace()
-    for table in tables:
-        responses = stencil.responses(noisy + shift)
-        _expected_precisions(table, responses, shape[1], stencil.extents, precisions)
-        b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
-        constant = posterior.noise_precision + prior.epsilon
-        stencil.solve(precisions, constant, b, shift, tolerance, scratch)
-        yield noisy + shift
+from denoiser.samplers.gaussian import reweighted_means
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""What MP-SVGD and SVGD share: first particles, the schedule of moves, and the loop.
+"""What MP-SVGD and SVGD share: the schedule of moves, and the loop.
 
 The sharpest component of the expert has a standard deviation of 0.2 grey levels: neighbouring pixels that it holds
 together block each other's way. So the default optimiser is a continuation: the first sweeps use an expert without
 components sharper than the noise allows to matter, the later ones raise that cap to the true expert (`schedule`). The
-start is drawn from a Gaussian approximation of the posterior. benchmarks/README.md has what else was tried.
+particles start as draws from a Gaussian approximation of the posterior (`starts.py`). benchmarks/README.md has what
+else was tried.
 """
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from denoiser.jit import kernel
-from denoiser.posterior import Posterior
-from denoiser.random_fields import normal_fields
-from denoiser.samplers.base import Estimate, Sampler, option
-from denoiser.samplers.gibbs import Chain
-from denoiser.samplers.map import reweighted_means
+from denoiser.priors import FilterBank
+from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
+from denoiser.samplers.starts import start
 from denoiser.target import Target
 from denoiser.threads import parallel
 
@@ -65,38 +64,6 @@ def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
 
 
-def start(target: Target, rng: np.random.Generator, count: int, kind: str) -> np.ndarray:
-    """First particles, shape (M, sites): "noisy" is y plus noise, "smooth" draws from a Gaussian approximation.
-
-    Smooth: given scales z drawn at a smooth image the posterior is Gaussian with mean mu(z); particles come in
-    antithetic pairs mu(z) + d and mu(z) - d, whose errors cancel in the mean. Other targets than the posterior of an
-    image have no such approximation; they start from y plus noise.
-    """
-    if kind == "smooth" and isinstance(target, Posterior):
-        return _smooth_start(target, rng, count)
-    spread = target.sigma * normal_fields(rng, (count, *target.shape), target.origin)
-    return (target.noisy.astype(np.float32) + spread).reshape(count, -1)
-
-
-def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) -> np.ndarray:
-    x = np.empty((count, posterior.size), np.float32)
-    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 * posterior.noise_precision)] * 4, 1e-2)
-
-    def pair(item: tuple[int, np.random.Generator]) -> None:
-        first, child = item
-        chain = Chain(posterior, child, tolerance=0.03)  # a rough draw does: the sweeps come after
-        chain.condition(smooth.astype(np.float32))
-        middle = chain.solve_mean(False, (smooth - posterior.noisy.ravel()).astype(np.float32))
-        deviation = chain.solve_noise()
-        x[first] = middle + deviation
-        if first + 1 < count:
-            x[first + 1] = middle - deviation
-
-    firsts = range(0, count, 2)
-    parallel(pair, zip(firsts, rng.spawn(len(firsts)), strict=True))
-    return x
-
-
 class Move(NamedTuple):
     """One sweep of a schedule."""
 
@@ -107,7 +74,7 @@ class Move(NamedTuple):
 
 def schedule(optimiser: str, iterations: int, target: Target) -> Iterator[Move]:
     """The sweeps of an optimiser, one after the other."""
-    sigma, sharpest, soft = target.sigma, target.sharpest, CAP * target.noise_precision
+    sigma, sharpest, soft = target.sigma, target.sharpest, CAP / target.sigma**2
     if optimiser == "adagrad":
         for sweep in range(iterations):
             yield Move(0.6 * sigma, None, sweep == 0)
@@ -141,9 +108,11 @@ class Mover(Protocol):
 class ParticleSampler(Sampler):
     """The options and the loop of a particle method; `mover` makes the difference."""
 
+    draws_option: ClassVar[str] = "particles"
+
     particles: int = option(50, "candidate images; time grows with the square, accuracy slowly", low=2)
     iterations: int = option(60, "sweeps over the image", low=1)
-    step: float = option(1.0, "multiplies the step sizes", low=0)
+    step: float = option(1.0, "multiplies the step sizes", low=0, high=1000)
     kernel: str = option("rbf", "shape of the kernel", choices=KERNELS)
     start: str = option(
         "smooth", "first particles: Gaussian draws, or the picture plus noise", choices=("smooth", "noisy")
@@ -157,6 +126,9 @@ class ParticleSampler(Sampler):
     @property
     def total(self) -> int:
         return self.iterations
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 5 * self.particles + solver_bytes(prior)
 
     def mover(self, target: Target) -> Mover:
         """What moves the particles of a run on this target."""

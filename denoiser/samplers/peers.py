@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from denoiser.posterior import Posterior
+from denoiser.priors import FilterBank
 from denoiser.samplers.base import Estimate, Sampler, option
 
 
@@ -21,10 +22,14 @@ class Peer(Sampler):
     """A denoiser from another library: a single step from the noisy picture to its answer; the prior plays no part."""
 
     uncertain: ClassVar[bool] = False
+    uses_prior: ClassVar[bool] = False
 
     @property
     def total(self) -> int:
         return 1
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 400
 
     def answer(self, noisy: np.ndarray, sigma: float) -> np.ndarray:
         """The denoised picture, 0-255 scale."""

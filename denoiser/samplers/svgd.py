@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from denoiser.samplers.base import option
+from denoiser.priors import FilterBank
+from denoiser.samplers.base import option, solver_bytes
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.particles import Move, Mover, ParticleSampler
 from denoiser.target import Target
@@ -25,6 +26,9 @@ class SVGD(ParticleSampler):
     title: ClassVar[str] = "SVGD"
 
     bandwidth: float = option(1.0, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
+
+    def bytes_per_pixel(self, prior: FilterBank) -> int:
+        return 40 * self.particles + solver_bytes(prior)  # forces and scores of all particles at a time
 
     def mover(self, target: Target) -> Mover:
         powers = np.zeros((2, target.size), np.float32)

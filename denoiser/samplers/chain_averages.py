@@ -7,7 +7,7 @@ import numpy as np
 from denoiser.samplers.base import Estimate
 
 
-class Draws:
+class ChainAverages:
     """Averages over at most `samples` draws of a field that `chains` chains add in turn; `keep` of them are stored."""
 
     def __init__(self, shape: tuple[int, int], samples: int, chains: int, keep: int) -> None:
@@ -35,7 +35,7 @@ class Draws:
         """Mean, standard deviation and stored draws so far."""
         mean, mean_x, mean_xx = self._sums / self.count
         variance = np.maximum(mean_xx - mean_x**2, 0) * (self.count / max(self.count - 1, 1))
-        return Estimate(mean, np.sqrt(variance), self._kept[: self._stored], figures)
+        return Estimate(mean, np.sqrt(variance), self._kept[: self._stored], figures, self.count)
 
 
 def _evenly(samples: int, chains: int, count: int) -> np.ndarray:

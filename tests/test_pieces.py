@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 import denoiser
-from denoiser import add_noise, denoise, images, iterate, load_prior, psnr, tiles
+from denoiser import Region, Request, add_noise, denoise, images, iterate, load_prior, pieces, psnr
 from denoiser.data import data_folder
-from denoiser.run import QUALITIES
+from denoiser.pieces import Margins
 from denoiser.samplers import make_sampler
 
 PRIOR = load_prior("pairwise")
+MARGINS = Margins(pieces.HALO, PRIOR.colours, PRIOR.padding)
 
 
 def sample(name, height=96, width=128):
@@ -17,18 +18,17 @@ def sample(name, height=96, width=128):
     return pixels[top : top + height, left : left + width]
 
 
+def request_for(image, sigma, most=None, *, method="mp-svgd", seed=0, axis=None, **options):
+    """A Request whose tiles have at most `most` sites."""
+    sampler = make_sampler(method, options)
+    planes = 3 if image.ndim == 3 else 1
+    memory = None if most is None else most * planes * sampler.bytes_per_pixel(PRIOR)
+    return Request(image, sigma, sampler, PRIOR, seed, axis, white=255, memory=memory)
+
+
 def tiled(image, sigma, most, **options):
-    """Every Progress of a run in tiles of at most `most` pixels."""
-    method = make_sampler(
-        options.pop("method"), {k: options.pop(k) for k in list(options) if k not in ("seed", "axis")}
-    )
-    axis = options.pop("axis", None)
-    budget = tiles.working_memory(most, 3 if image.ndim == 3 else 1, method, PRIOR)
-    return list(
-        tiles.iterate_tiles(
-            image, sigma, memory=budget, method=method, data_range=255, channel_axis=axis, **options
-        )
-    )  # fmt: skip
+    """Every Progress of a run in tiles."""
+    return list(request_for(image, sigma, most, **options).iterate())
 
 
 def rms(values):
@@ -38,63 +38,76 @@ def rms(values):
 # ---- geometry
 
 
-@pytest.mark.parametrize("length", [64, 65, 97, 200, 1001])
-def test_weights_add_up_to_one(length):
-    for count in range(1, length // tiles.SMALLEST + 1):
-        total, seen = np.zeros(length), 0
-        for span in tiles.spans(length, count):
-            total[span.begin : span.end] += span.weights
-            margin = tiles.HALO - tiles.RAMP // 2
-            assert span.begin == 0 or not span.weights[:margin].any()  # what feels the edge is thrown away
-            assert span.end == length or not span.weights[-margin:].any()
-            seen += 1
-        assert seen == count
+@pytest.mark.parametrize("margins", [MARGINS, Margins(24, 9, 2), Margins(64, 8, 0)])
+@pytest.mark.parametrize("shape", [(64, 65), (97, 200), (33, 1001)])
+def test_weights_add_up_to_one(shape, margins):
+    for most in (pieces.least(margins), 300 * 300):
+        total = np.zeros(shape)
+        for piece in pieces.cut(shape, most, margins):
+            rows, columns = piece.weights
+            piece.outer.of(total)[:] += np.outer(rows, columns)
+            assert piece.outer.top % margins.period == piece.outer.left % margins.period == 0
+            assert margins.sites(*piece.outer.shape) <= most
+            edge = margins.halo - pieces.RAMP // 2  # what feels the edge is thrown away
+            assert piece.outer.top == 0 or not rows[:edge].any()
+            assert piece.outer.bottom == shape[0] or not rows[-edge:].any()
+            assert piece.outer.left == 0 or not columns[:edge].any()
+            assert piece.outer.right == shape[1] or not columns[-edge:].any()
         assert np.allclose(total, 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(96, 128), (33, 5000), (4000, 6000), (70, 70)])
-def test_the_grid_keeps_to_the_budget(shape):
-    for most in (100 * 100, 300 * 300, 10**6):
-        rows, columns = tiles.grid(shape, most)
-        sides = [[s.end - s.begin for s in tiles.spans(n, k)] for n, k in zip(shape, (rows, columns), strict=True)]
-        assert max(sides[0]) * max(sides[1]) <= most * 1.02  # rounding
+@pytest.mark.parametrize("shape", [(96, 128), (33, 5000), (4000, 6000), (70, 70), (2, 1_000_000)])
+def test_pieces_keep_to_the_budget(shape):
+    for most in (120 * 120, 300 * 300, 10**6):
+        assert max(MARGINS.sites(*piece.outer.shape) for piece in pieces.cut(shape, most, MARGINS)) <= most
     with pytest.raises(ValueError, match="too little"):
-        tiles.grid((4000, 6000), 50)
+        pieces.cut((4000, 6000), 50, MARGINS)
 
 
 def test_free_memory(monkeypatch):
-    assert 2**20 < tiles.free_memory() < 2**50
-    assert tiles.default_memory() <= tiles.DEFAULT_MEMORY
+    assert 2**20 < pieces.free_memory() < 2**50
+    assert pieces.default_memory() <= pieces.DEFAULT_MEMORY
     monkeypatch.setattr("builtins.open", lambda *_a, **_k: (_ for _ in ()).throw(OSError))
-    assert 2**20 < tiles.free_memory() < 2**50
+    assert 2**20 < pieces.free_memory() < 2**50
     monkeypatch.delattr("os.sysconf")
-    assert tiles.free_memory() == 4 << 30
+    assert pieces.free_memory() == 4 << 30
 
 
 # ---- what comes out
 
 
-def test_a_picture_that_fits_is_not_touched():
-    noisy = add_noise(sample("cat", 30, 40), 20)
-    options = {"particles": 4, "iterations": 3, "seed": 3, "channel_axis": -1, "data_range": 255}
-    whole = denoise(noisy, 20, **options)
-    *_, last = tiles.iterate_tiles(noisy, 20, **options)
-    assert np.array_equal(last.mean, whole.mean)
-    assert np.array_equal(last.std, whole.std)
-    assert np.array_equal(last.samples, whole.samples)
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("mp-svgd", {"particles": 6, "iterations": 10, "start": "noisy"}),
+        ("gibbs", {"samples": 4, "burn_in": 0, "tolerance": 1e-6}),
+    ],
+)
+def test_a_piece_does_what_the_whole_does(method, options):
+    """Beginning from the noisy picture, tiles and regions equal the whole: nothing but the halo is between them."""
+    noisy = add_noise(sample("camera"), 20)
+    whole = denoise(noisy, 20, method=method, data_range=255, **options)
+    last = tiled(noisy, 20, 100 * 100, method=method, **options)[-1]
+    assert last.tiles >= 3
+    worst = np.max if method == "mp-svgd" else rms  # a rounding error turns one of a thousand draws of a scale
+    assert worst(np.abs(last.mean - whole.mean)) < 1e-3
+    assert worst(np.abs(last.std - whole.std)) < 1e-3
+    region = Region(41, 50, 60, 81)  # begins at an odd row
+    part = denoise(noisy, 20, method=method, data_range=255, region=region, **options)
+    assert part.mean.shape == part.std.shape == part.samples.shape[1:] == (19, 31)
+    assert worst(np.abs(part.mean - region.of(whole.mean))) < 1e-3
+    assert worst(np.abs(part.samples - whole.samples[:, 41:60, 50:81])) < 2e-3
 
 
-def test_tiles_differ_less_than_seeds():
+def test_smooth_starts_differ_by_the_solver_alone():
+    """The default start solves linear systems over the whole piece: alike, and far closer than another seed."""
     noisy = add_noise(sample("camera"), 20)
     options = {"method": "mp-svgd", "particles": 16, "iterations": 12}
     one, two = (denoise(noisy, 20, seed=seed, data_range=255, **options) for seed in (0, 1))
-    last = tiled(noisy, 20, 90 * 90, **options)[-1]
+    last = tiled(noisy, 20, 100 * 100, **options)[-1]
     assert last.tiles >= 3
-    assert rms(last.mean - one.mean) < 1.01 * rms(two.mean - one.mean)
-    assert rms(last.std - one.std) < 1.05 * rms(two.std - one.std)
-    assert (
-        abs(psnr(sample("camera"), last.mean, data_range=255) - psnr(sample("camera"), one.mean, data_range=255)) < 0.1
-    )
+    assert rms(last.mean - one.mean) < 0.7 * rms(two.mean - one.mean)
+    assert rms(last.std - one.std) < 0.7 * rms(two.std - one.std)
 
 
 def border_gradient(picture, rows, columns):
@@ -111,17 +124,18 @@ def seam(names, seeds, **options):
     figures = np.zeros((2, 2))
     for name in names:
         noisy = add_noise(sample(name, 150, 200).reshape(150, 200, -1).mean(axis=2), 20)
-        rows, columns = tiles.grid(noisy.shape, 110 * 110)
+        rows, columns = pieces._grid(noisy.shape, 120 * 120, MARGINS)
         for seed in seeds:
             whole = denoise(noisy, 20, seed=seed, data_range=255, **options).mean
-            parts = tiled(noisy, 20, 110 * 110, seed=seed, **options)[-1].mean
+            parts = tiled(noisy, 20, 120 * 120, seed=seed, **options)[-1].mean
             figures += (border_gradient(whole, rows, columns), border_gradient(parts, rows, columns))
     (whole_at, whole_all), (tiled_at, tiled_all) = figures
     return (tiled_at / whole_at) / (tiled_all / whole_all)
 
 
 def test_no_seams():
-    assert seam(["camera", "cat", "lake", "coffee"], [0, 1], **QUALITIES["fast"]) == pytest.approx(1, abs=0.01)
+    pictures = ["camera", "cat", "lake", "coffee", "trees", "brick"]
+    assert seam(pictures, [0, 1, 2], method="mp-svgd", particles=8, iterations=16) == pytest.approx(1, abs=0.01)
 
 
 @pytest.mark.slow
@@ -130,22 +144,10 @@ def test_no_seams_with_other_settings(options):
     assert seam(["camera", "cat", "lake", "coffee"], [0], **options) == pytest.approx(1, abs=0.01)
 
 
-def test_a_piece_draws_what_the_whole_draws_there():
-    """Chains that see the same random numbers stay together: a region may be shown before the whole is computed."""
-    noisy = add_noise(sample("camera"), 20)
-    options = {"method": "gibbs", "samples": 8, "burn_in": 4, "data_range": 255}
-    whole, other = (denoise(noisy, 20, seed=seed, **options).mean[30:70, 40:90] for seed in (0, 1))
-    inside = np.s_[24:-24, 24:-24]
-    *_, here = iterate(noisy[6:94, 16:114], 20, origin=(6, 16), **options)
-    *_, elsewhere = iterate(noisy[6:94, 16:114], 20, **options)
-    assert rms(here.mean[inside] - whole) < 0.6 * rms(other - whole)
-    assert rms(elsewhere.mean[inside] - whole) > 0.8 * rms(other - whole)
-
-
 def test_progress_over_all_tiles():
     image = sample("cat", 90, 120)
     noisy = add_noise(image, 20)
-    run = tiled(noisy, 20, 90 * 90, method="mp-svgd", particles=4, iterations=3, axis=-1)
+    run = tiled(noisy, 20, 100 * 100, method="mp-svgd", particles=4, iterations=3, axis=-1)
     count = run[-1].tiles
     assert [p.step for p in run] == list(range(1, 3 * count + 1))
     assert {p.total for p in run} == {3 * count}
@@ -154,15 +156,27 @@ def test_progress_over_all_tiles():
     assert run[-1].mean.dtype == np.float32
     assert run[-1].samples.shape == (0, *image.shape)
     assert psnr(image, run[-1].mean, data_range=255) > psnr(image, noisy, data_range=255) + 3
-    steps = tiles.iterate_tiles(noisy, 20, memory=12 << 20, particles=4, iterations=3, channel_axis=-1, data_range=255)
-    assert np.allclose(next(steps).mean, noisy, atol=1e-3)  # what is not done yet is the noisy picture
+    assert run[-1].done.all()
+    assert run[-1].uncertainty == pytest.approx(run[-1].std.mean())
+    assert run[-1].draws == 4
+    assert "tiles" in run[-1].without
+    steps = request_for(noisy, 20, 100 * 100, particles=4, iterations=3, axis=-1).iterate()
+    first = next(steps)
+    assert np.allclose(first.mean, noisy, atol=1e-3)  # what is not done yet is the noisy picture
+    assert np.isnan(first.std).all()  # and nobody is sure of it
+    assert not first.done.any()
+    for _ in range(2):
+        part = next(steps)
+    assert 0 < part.done.mean() < 1
+    assert np.array_equal(np.isfinite(part.std[..., 0]), part.done)
+    assert 0 < part.uncertainty < 20
     steps.close()
-    first = tiled(np.moveaxis(noisy, -1, 0), 20, 90 * 90, method="mp-svgd", particles=4, iterations=3, axis=0)
+    first = tiled(np.moveaxis(noisy, -1, 0), 20, 100 * 100, method="mp-svgd", particles=4, iterations=3, axis=0)
     assert np.array_equal(np.moveaxis(first[-1].mean, 0, -1), run[-1].mean)
 
 
 def test_samplers_that_stop_early():
-    run = tiled(add_noise(np.full((90, 120), 100.0), 2), 2, 90 * 90, method="map", iterations=300)
+    run = tiled(add_noise(np.full((90, 120), 100.0), 2), 2, 100 * 100, method="map", iterations=300)
     assert run[-1].step == run[-1].total == 300 * run[-1].tiles
     assert run[-1].tiles > 1
     assert len(run) < run[-1].total
@@ -175,7 +189,7 @@ def test_threads_do_not_matter():
     try:
         for count in (1, 2, 3):
             denoiser.set_threads(count)
-            found.append(tiled(noisy, 20, 90 * 90, method="mp-svgd", particles=4, iterations=2)[-1].mean)
+            found.append(tiled(noisy, 20, 100 * 100, method="mp-svgd", particles=4, iterations=2)[-1].mean)
     finally:
         denoiser.set_threads(threads)
     assert np.array_equal(found[0], found[1])
@@ -192,20 +206,20 @@ def test_threads_do_not_matter():
         (np.zeros((200, 200)), 5, {"memory": 1000}, "too little for even the smallest tile; allow "),
         (np.zeros((200, 200)), 5, {"method": "magic"}, "method must be one of"),
         (np.zeros((200, 200)), 5, {"seed": -1}, "seed must be a whole number"),
-        (np.zeros((200, 200)), 5, {"data_range": None}, "data_range must be given"),
+        (np.full((200, 200), 1e200), 5, {}, "lies too far from black 0, white 255"),
     ],
 )
 def test_bad_input_is_named_at_once(image, sigma, options, message):
     with pytest.raises(ValueError, match=message):
-        tiles.iterate_tiles(image, sigma, **{"memory": 6 << 20, "data_range": 255, **options})
+        iterate(image, sigma, **{"memory": 6 << 20, "data_range": 255, **options})
 
 
 def test_memory_advice_works():
     image = np.zeros((200, 200))
     with pytest.raises(ValueError, match="allow") as error:
-        tiles.iterate_tiles(image, 5, memory=1000, data_range=255)
+        iterate(image, 5, memory=1000, data_range=255)
     advised = int(str(error.value).split("allow ")[1].split(" MB")[0]) << 20
-    tiles.iterate_tiles(image, 5, memory=advised, data_range=255)
+    iterate(image, 5, memory=advised, data_range=255)
 
 
 # ---- colour

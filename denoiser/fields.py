@@ -1,0 +1,93 @@
+"""What planes become for a sampler: posteriors of a Markov prior, or the field that a network reads off them.
+
+Imports point down to both, so that a run asks here and knows neither by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from denoiser import colour
+from denoiser.files import read_bytes
+from denoiser.learned import ALIGNED, FIELD, LearnedPosterior, Model, load_model, predict
+from denoiser.pieces import HALO, Margins
+from denoiser.posterior import Posterior
+from denoiser.priors import Prior, available_priors, load_prior
+
+#: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
+LEARNED = {"learned": "fast", "learned-best": "best"}
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPrior(Prior):
+    """The structure of the learned field, and the network that fills in its potentials.
+
+    path: of the network's ONNX file; the card lies beside it. passes: "fast" for one, "best" for eight.
+    """
+
+    path: Path = Path()
+    passes: str = "fast"
+
+    @property
+    def model(self) -> Model:
+        """The network, loaded once a process."""
+        return load_model(self.path)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the network, its card and how it is used."""
+        card = self.path.with_suffix(".json")
+        parts = [read_bytes(self.path), read_bytes(card) if card.is_file() else b"", self.passes.encode()]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def field_names() -> list[str]:
+    """What users may call a prior."""
+    return [*LEARNED, *available_priors()]
+
+
+def load_field(name_or_path: str | Path | Prior) -> Prior:
+    """A Markov prior or the learned one, by its name or from a model file.
+
+    >>> load_field("pairwise").name
+    'pairwise'
+    """
+    if isinstance(name_or_path, Prior):
+        return name_or_path
+    name = str(name_or_path)
+    if name not in LEARNED and not name.endswith(".onnx"):
+        if not Path(name).is_file() and name not in available_priors():
+            raise ValueError(f"prior must be one of {', '.join(field_names())} or a model file, got {name!r}")
+        return load_prior(name_or_path)
+    model = load_model("learned" if name in LEARNED else name_or_path)
+    passes = LEARNED.get(name, "fast")
+    same = FIELD.filters, FIELD.experts, FIELD.padding, FIELD.epsilon
+    return LearnedPrior(name, *same, path=model.path, passes=passes)
+
+
+def margins(prior: Prior) -> Margins:
+    """What pieces of a picture need under this prior."""
+    if isinstance(prior, LearnedPrior):
+        return Margins(prior.model.halo, ALIGNED, prior.padding)
+    return Margins(HALO, prior.colours, prior.padding)
+
+
+def gains(prior: Prior) -> tuple[float, float, float]:
+    """What the opponent planes are multiplied by: the Markov priors were learned on grey photographs alone."""
+    return (1.0, 1.0, 1.0) if isinstance(prior, LearnedPrior) else colour.GAINS
+
+
+def posteriors(
+    prior: Prior, planes: np.ndarray, sigmas: list[float | np.ndarray], origin: tuple[int, int]
+) -> list[Posterior]:
+    """A target for each plane (planes, height, width) whose noise is `sigmas`, numbers or maps, at `origin`."""
+    if not isinstance(prior, LearnedPrior):
+        return [Posterior(prior, p, s, origin=origin) for p, s in zip(planes, sigmas, strict=True)]
+    noise = np.stack([np.broadcast_to(np.asarray(s, np.float32), planes.shape[1:]) for s in sigmas])
+    found = predict(planes.astype(np.float32), noise, prior.passes, model=prior.model)
+    return [LearnedPosterior(*plane, origin=origin) for plane in zip(*found, strict=True)]

@@ -1,0 +1,348 @@
+"""The learned conditional field: a network reads the potentials of a pairwise Markov random field off the picture.
+
+With v = (x - mean) / std, standard deviations apart from the network's mean,
+
+    p(x | y)  ~  prod_pixels exp(-alpha_d v_d^2 / 2)  *  prod_edges exp(-t_e (v_d - v_d')^2 / 2).
+
+One pass gives mean and standard deviation of every pixel, and the edges' strengths t_e; alpha follows from them so that
+every v_d has variance 1 (`ties`). The field is symmetric, so `mean` is its exact mean: nothing has to be sampled for
+mean and standard deviation. Particles are drawn by any sampler from `LearnedPosterior`, which is a field of v.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from denoiser.data import data_folder
+from denoiser.files import label, read_bytes
+from denoiser.gsm import GSM
+from denoiser.posterior import Posterior
+from denoiser.priors import Prior
+from denoiser.threads import parallel
+
+QUALITIES = ("fast", "best")
+ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
+_SIDE = 512  # pixels of a piece, without its halo
+_PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
+
+_DIFFERENCES = (np.array([[-1.0, 1.0]]), np.array([[-1.0], [1.0]]))
+_UNIT = GSM(np.array([1.0]), np.array([1.0]), 1.0)
+#: The structure of the field: four neighbours, Gaussian experts of unit precision, scaled edge by edge.
+FIELD = Prior("learned", _DIFFERENCES, (_UNIT, _UNIT), padding=_PADDING, epsilon=0.0)
+
+
+class Prediction(NamedTuple):
+    """What the network says of every pixel, float32, shape (planes, height, width)."""
+
+    mean: np.ndarray  # grey levels
+    std: np.ndarray  # grey levels
+    right: np.ndarray  # logit of the tie to the right neighbour; see `ties`
+    down: np.ndarray  # logit of the tie to the lower neighbour
+
+
+def ties(logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(t, alpha) of an edge by the network's number for it: its strength, and what it asks of the sites at its ends.
+
+    A stationary field with four edges t and precision alpha a site has unit variance if, with kappa = 4t / (alpha + 4t)
+    and K the complete elliptic integral of modulus kappa, alpha + 4t = 2 K(kappa) / pi. The logit is kappa's.
+    2 K / pi is one over the arithmetic-geometric mean of 1 and sqrt(1 - kappa^2).
+
+    >>> t, alpha = ties(np.array([-20.0, 0.0, 5.0]))
+    >>> t.round(3), alpha.round(3)
+    (array([0.   , 0.134, 0.562]), array([1.   , 0.537, 0.015]))
+    """
+    kappa, rest = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(logit))
+    a, b = np.ones_like(kappa), np.sqrt(rest * (1 + kappa))
+    for _ in range(5):
+        a, b = 0.5 * (a + b), np.sqrt(a * b)
+    return 0.25 * kappa / a, rest / a
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A network, ready to run, and what is known about it.
+
+    halo: pixels around a piece that change it. card: the file beside it, with the calibration.
+    """
+
+    session: Any
+    halo: int
+    card: dict[str, Any]
+    path: Path
+
+    def run(self, planes: np.ndarray, sigma: np.ndarray) -> list[np.ndarray]:
+        """mean, log(std / sigma), right, down of (3, height, width), sides multiples of 8."""
+        feed = {"planes": planes[None], "sigma": sigma[None]}
+        return [out[0] for out in self.session.run(["mean", "log_std", "right", "down"], feed)]
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """The table of the card, if it has one."""
+        table = self.card.get("calibration")
+        return None if table is None else Calibration.parse(table, self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What standard deviations are multiplied by, so that 90 % intervals hold.
+
+    levels: noise levels, grey levels, shape (L,). ratios: predicted std / sigma, shape (R,). factors: by quality, shape
+    (2, L, R): luminance and colour planes. Between the nodes the logarithms are interpolated.
+    shifts: what the logits of edges are shifted by at each level, so that means of blocks hold their intervals too.
+    """
+
+    levels: np.ndarray
+    ratios: np.ndarray
+    factors: dict[str, np.ndarray]
+    shifts: np.ndarray
+
+    @staticmethod
+    def parse(table: Any, path: Path) -> Calibration:
+        """From the card; ValueError for anything else."""
+        try:
+            levels, ratios, shifts = (np.asarray(table[key], np.float64) for key in ("levels", "ratios", "shifts"))
+            factors = {quality: np.asarray(table["factors"][quality], np.float64) for quality in QUALITIES}
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"{label(path)}: the calibration of its card is damaged") from None
+        grid = (2, len(levels), len(ratios))
+        good = all(f.shape == grid and (f > 0).all() and (f < 100).all() for f in factors.values())
+        rising = all(a.ndim == 1 and len(a) > 1 and (a > 0).all() and (np.diff(a) > 0).all() for a in (levels, ratios))
+        if not good or not rising or shifts.shape != levels.shape or not (np.abs(shifts) < 20).all():
+            raise ValueError(f"{label(path)}: the calibration of its card is damaged")
+        return Calibration(levels, ratios, factors, shifts)
+
+    def log_factors(self, quality: str, log_std: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+        """log of the factor of every pixel, for three planes log(std / sigma) and the noise map, (3, height, width)."""
+        out = np.empty_like(log_std)
+        at_levels, at_ratios = np.log(self.levels), np.log(self.ratios)
+        for plane in range(len(log_std)):
+            table = np.log(self.factors[quality][min(plane, 1)])
+            level = _place(_log(sigma[plane]), at_levels)
+            ratio = _place(log_std[plane], at_ratios)
+            out[plane] = _bilinear(table, level, ratio)
+        return out
+
+    def shift(self, sigma: np.ndarray) -> np.ndarray:
+        """What the logits of a pixel's edges are shifted by."""
+        return np.interp(_log(sigma), np.log(self.levels), self.shifts).astype(np.float32)
+
+
+def _log(sigma: np.ndarray) -> np.ndarray:
+    """log of the noise map, which may hold zeros."""
+    return np.log(np.maximum(sigma, 1e-3))
+
+
+def _place(values: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Where values lie among the nodes, as a number of nodes; beyond the ends, at the ends."""
+    return np.interp(values, nodes, np.arange(len(nodes)))
+
+
+def _bilinear(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    r = np.minimum(rows.astype(np.int64), table.shape[0] - 2)
+    c = np.minimum(columns.astype(np.int64), table.shape[1] - 2)
+    down, right = rows - r, columns - c
+    above = table[r, c] + right * (table[r, c + 1] - table[r, c])
+    below = table[r + 1, c] + right * (table[r + 1, c + 1] - table[r + 1, c])
+    return above + down * (below - above)
+
+
+def load_model(name_or_path: str | Path = "learned") -> Model:
+    """The network that comes with the program, or that of an ONNX file of `denoise train`, with the card beside it."""
+    if str(name_or_path) == "learned":
+        files = sorted(data_folder("models").glob("learned-*.onnx"))
+        if not files:
+            raise ValueError("the learned model is missing: models/learned-*.onnx does not exist")
+        return _load(files[-1])
+    return _load(Path(name_or_path))
+
+
+@cache
+def _load(path: Path) -> Model:
+    try:
+        data = read_bytes(path)
+    except OSError as error:
+        raise ValueError(f"{label(path)}: {error.strerror or 'cannot be read'}") from None
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # pieces run side by side instead: same bytes
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        properties = session.get_modelmeta().custom_metadata_map
+    except Exception:  # onnxruntime has an exception of its own for every kind of damage
+        raise ValueError(f"{label(path)}: not an ONNX model, or a damaged one") from None
+    halo = properties.get("halo", "")
+    if properties.get("format") != "denoiser-learned" or not halo.isdecimal() or int(halo) > 1024:
+        raise ValueError(f"{label(path)}: an ONNX model, but not one of `denoise train`")
+    return Model(session, -(-int(halo) // ALIGNED) * ALIGNED, _card(path.with_suffix(".json")), path)
+
+
+def _card(path: Path) -> dict[str, Any]:
+    """The card beside a model; empty if there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{label(path)}: not a readable card of a model ({error})") from None
+    if not isinstance(card, dict):
+        raise ValueError(f"{label(path)}: not a card of a model")
+    return card
+
+
+# ------------------------------------------------------------------------------------------- one pass
+
+
+def predict(
+    planes: np.ndarray,
+    sigma: float | np.ndarray,
+    quality: str = "fast",
+    *,
+    model: Model | None = None,
+    edges: bool = True,
+) -> Prediction:
+    """Mean, standard deviation and edges of every pixel, float32.
+
+    planes: shape (1, height, width), a grey picture, or (3, height, width), the opponent planes of a colour one
+    (`denoiser.colour`), grey levels 0..255 before they became planes.
+    sigma: standard deviation of the noise: one number, or an array that broadcasts to the planes' shape.
+    quality: "fast" is one pass, "best" the average over the eight flips and turns of the picture.
+    edges: without them `right` and `down` are empty, and memory is half.
+    The picture is cut into pieces that do not depend on the number of threads; they overlap by what the network sees,
+    so that they equal the whole to rounding.
+    """
+    if quality not in QUALITIES:
+        raise ValueError(f"quality must be one of {', '.join(QUALITIES)}, got {quality!r}")
+    if planes.ndim != 3 or planes.shape[0] not in (1, 3) or 0 in planes.shape:
+        raise ValueError(f"planes must have the shape (1 or 3, height, width), got {planes.shape}")
+    noise = np.broadcast_to(np.asarray(sigma, np.float32), planes.shape)
+    if not np.isfinite(noise).all() or (noise < 0).any():
+        raise ValueError("sigma must be finite numbers >= 0")
+    model = model or load_model()
+    out = Prediction(*(np.empty(planes.shape if edges or k < 2 else (0, 0, 0), np.float32) for k in range(4)))
+
+    def piece(corner: tuple[int, int]) -> None:
+        inner, outer = _windows(corner, planes.shape[1:], model.halo)
+        found = _piece(model, planes[:, outer[0], outer[1]], noise[:, outer[0], outer[1]], quality)
+        cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True))
+        for whole, part in zip(out[: 4 if edges else 2], found, strict=False):
+            whole[:, inner[0], inner[1]] = part[: len(planes), cut[0], cut[1]]
+
+    height, width = planes.shape[1:]
+    parallel(piece, [(y, x) for y in range(0, height, _SIDE) for x in range(0, width, _SIDE)])
+    return out
+
+
+def _windows(corner: tuple[int, int], shape: tuple[int, ...], halo: int) -> tuple[list[slice], list[slice]]:
+    """Rows and columns of a piece, without and with its halo, which begins at a multiple of 8 like the piece."""
+    inner = [slice(c, min(c + _SIDE, n)) for c, n in zip(corner, shape, strict=True)]
+    outer = [slice(max(i.start - halo, 0), min(i.stop + halo, n)) for i, n in zip(inner, shape, strict=True)]
+    return inner, outer
+
+
+def _piece(model: Model, planes: np.ndarray, sigma: np.ndarray, quality: str) -> list[np.ndarray]:
+    """mean, std, right, down of a piece, three planes."""
+    height, width = planes.shape[1:]
+    grey = len(planes) == 1
+    unit = np.float32(np.sqrt(3) if grey else 1)  # a grey picture is a colour one with equal channels
+    full, noise = (np.zeros((3, -(-height // 8) * 8, -(-width // 8) * 8), np.float32) for _ in range(2))
+    for whole, part in ((full, planes), (noise, sigma)):
+        whole[: len(part)] = unit * _mirrored(part, whole.shape[1:])
+    mean, log_std, right, down = _passes(model, full, noise, quality)
+    if model.calibration is not None:
+        log_std = log_std + model.calibration.log_factors(quality, log_std, noise)
+        shift = model.calibration.shift(noise)
+        right, down = right + shift, down + shift
+    found = [mean / unit, np.exp(log_std) * noise / unit, right, down]
+    return [part[:, :height, :width] for part in found]
+
+
+def _passes(model: Model, planes: np.ndarray, sigma: np.ndarray, quality: str) -> list[np.ndarray]:
+    """One pass, or for "best" the average over all turns; the edges are those of the picture as it stands."""
+    first = model.run(planes, sigma)
+    if quality == "fast":
+        return first
+    mean, log_std = first[0].copy(), first[1].copy()
+    for turn in range(1, 8):
+        turned = model.run(_turned(planes, turn), _turned(sigma, turn))
+        mean += _turned(turned[0], turn, back=True)
+        log_std += _turned(turned[1], turn, back=True)
+    return [mean / 8, log_std / 8, *first[2:]]
+
+
+def _turned(planes: np.ndarray, turn: int, back: bool = False) -> np.ndarray:
+    """One of the eight flips and turns of the last two axes, or its inverse; contiguous."""
+    rows, columns = (slice(None, None, -1 if turn & bit else 1) for bit in (1, 2))
+    if back:
+        planes = planes[:, rows, columns]
+        return planes.swapaxes(1, 2) if turn & 4 else planes
+    planes = planes.swapaxes(1, 2) if turn & 4 else planes
+    return np.ascontiguousarray(planes[:, rows, columns])
+
+
+def _mirrored(planes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Mirrored at the lower and right end up to a shape that is at most 7 pixels larger; any size, also 1 pixel."""
+    pads = [(0, 0), *((0, n - m) for n, m in zip(shape, planes.shape[1:], strict=True))]
+    return np.pad(planes, pads, mode="symmetric")
+
+
+# ------------------------------------------------------------------------------------------- the field
+
+
+class LearnedPosterior(Posterior):
+    """The field of one plane as a target for samplers: of v = (x - mean) / std, with mean 0 and variance 1.
+
+    mean, std, right, down: of a plane, shape (height, width), as in `Prediction`.
+    """
+
+    def __init__(
+        self,
+        mean: np.ndarray,
+        std: np.ndarray,
+        right: np.ndarray,
+        down: np.ndarray,
+        origin: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.plane_mean, self.plane_std = mean, std
+        logits = [np.pad(a.astype(np.float64), _PADDING, mode="symmetric") for a in (right, down)]
+        (tie_right, own_right), (tie_down, own_down) = (ties(a) for a in logits)
+        alpha, count = np.zeros_like(tie_right), np.zeros_like(tie_right)
+        for own, first, second in (
+            (own_right[:, :-1], np.s_[:, :-1], np.s_[:, 1:]),
+            (own_down[:-1], np.s_[:-1], np.s_[1:]),
+        ):
+            for end in (first, second):
+                alpha[end] += own
+                count[end] += 1
+        alpha /= count
+        super().__init__(FIELD, np.zeros(mean.shape), 1.0, origin=origin)
+        self.noise_map = alpha**-0.5
+        self.noise_precision = alpha
+        self.clique_scale = np.sqrt(np.stack([tie_right.ravel(), tie_down.ravel()]))
+
+    @property
+    def spread(self) -> np.ndarray:
+        """First particles are as far apart as they will be."""
+        return np.ones(self.shape, np.float32)
+
+    @cached_property
+    def sharpest(self) -> float:  # type: ignore[override]
+        """Nothing to soften: the field is Gaussian."""
+        return 0.0
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of v: 0 and 1."""
+        return np.zeros(self.shape), np.ones(self.shape)
+
+    def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a sampler found, as pictures: cropped, in grey levels, around the mean."""
+        mean, std, samples = super().pictures(mean, std, samples)
+        drawn = self.plane_mean + samples.astype(np.float32) * self.plane_std
+        return self.plane_mean + mean * self.plane_std, std * self.plane_std, drawn

@@ -1,0 +1,167 @@
+"""Batches to learn from: clean planes, noisy planes and the noise map that one would measure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from denoiser.camera import camera_noise
+from denoiser.colour import OPPONENT
+from denoiser.training.photographs import GREY, Photographs, turned
+
+#: What is drawn how often. Grey pictures go in as colour ones with equal channels: their colour planes are zero.
+KINDS = {
+    ("white", "grey"): 0.38,
+    ("white", "colour"): 0.25,
+    ("poisson", "grey"): 0.04,
+    ("poisson", "colour"): 0.05,
+    ("varying", "grey"): 0.03,
+    ("varying", "colour"): 0.03,
+    ("camera", "grey"): 0.03,
+    ("camera", "colour"): 0.19,
+}
+_STRONGEST = 75.0  # grey levels
+_QUANTISED = 0.15  # of the pictures with white or Poisson noise are 8-bit ones, clipped at black and white
+_BANK, _SQUARE = 160, 256  # camera pictures that are held, and their side
+_REDUCED = 0.35  # of the camera pictures are as sharp as a reduced photograph
+
+
+class Batch(NamedTuple):
+    """Arrays of shape (N, 3, size, size), float32, opponent planes in grey levels."""
+
+    clean: np.ndarray
+    noisy: np.ndarray
+    sigma: np.ndarray
+
+
+class Noises:
+    """Draws batches; camera noise is dear, so a bank of such pictures is kept and slowly renewed."""
+
+    def __init__(self, photographs: Photographs, rng: np.random.Generator) -> None:
+        self.photographs, self.rng = photographs, rng
+        self.bank: list[Batch] = []
+        self.made = 0
+
+    def batch(self, count: int, size: int) -> Batch:
+        """`count` samples of KINDS."""
+        kinds = list(KINDS)
+        chosen = self.rng.choice(len(kinds), count, p=np.array(list(KINDS.values())) / sum(KINDS.values()))
+        if self.made < _BANK or self.made % 2 == 0:
+            self._renew()
+        self.made += 1
+        samples = [self._sample(*kinds[int(k)], size=size) for k in chosen]
+        return Batch(*(np.stack(arrays) for arrays in zip(*samples, strict=True)))
+
+    def _sample(self, kind: str, colours: str, size: int) -> Batch:
+        rng = self.rng
+        if kind == "camera":
+            return self._from_bank(colours, size)
+        clean = self.photographs.crop(size, rng).astype(np.float32)
+        if colours == "grey":
+            clean = np.repeat((clean @ GREY)[..., None], 3, axis=2)
+        level = np.float32(_STRONGEST * rng.random() ** 2)
+        if kind == "white":
+            spread = np.full((size, size, 3), level)
+        elif kind == "varying":
+            spread = np.repeat(level * _smooth(size, rng)[..., None], 3, axis=2)
+        else:  # var = gain * x + read^2, `level` at mid-grey
+            read = level * np.float32(np.sqrt(rng.random() * 0.5))
+            spread = np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
+        field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
+        noisy = clean + spread * field
+        rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
+        if rounding:
+            noisy = np.round(np.clip(noisy, 0, 255))
+        if kind == "poisson" and rng.random() < 0.7:  # the map is read off the noisy picture
+            guide = np.maximum(_blurred(noisy), 0)
+            spread = np.sqrt((level**2 - read**2) / 128 * guide + read**2)
+        spread = np.sqrt(spread**2 + rounding)
+        if colours == "grey":  # one field of noise in three equal channels
+            return Batch(*(planes_of_grey(field[..., 0]) for field in (clean, noisy, spread)))
+        variance = planes_of_channels(spread**2, OPPONENT**2)
+        return Batch(planes_of_channels(clean), planes_of_channels(noisy), np.sqrt(variance))
+
+    def _from_bank(self, colours: str, size: int) -> Batch:
+        rng = self.rng
+        entry = self.bank[rng.integers(len(self.bank))]
+        y, x = (int(rng.integers(n - size + 1)) for n in entry.clean.shape[1:])
+        which = int(rng.integers(8))
+        parts = [turned(a[:, y : y + size, x : x + size].transpose(1, 2, 0), which).transpose(2, 0, 1) for a in entry]
+        if colours == "grey":
+            parts = [part * np.array([1, 0, 0], np.float32)[:, None, None] for part in parts]
+        clean, noisy, sigma = parts
+        return Batch(clean, noisy, sigma * np.float32(np.exp(rng.uniform(-0.4, 0.4))))  # as estimates miss it
+
+    def _renew(self) -> None:
+        """One more camera picture, instead of the oldest if the bank is full."""
+        rng = self.rng
+        clean = self._sensor_crop()
+        noisy = camera_noise(
+            clean,
+            iso=float(np.exp(rng.uniform(np.log(600), np.log(40000)))),
+            rng=rng,
+            quality=int(rng.integers(70, 100)) if rng.random() < 0.9 else None,
+            smooth=max(rng.uniform(-0.3, 0.8), 0.0),
+            smooth_chroma=max(rng.uniform(-0.5, rng.choice([3.5, 7.0])), 0.0),
+            subsampling=int(rng.choice([0, 2])),
+        )
+        entry = Batch(planes_of_channels(clean), planes_of_channels(noisy), camera_map(clean, noisy))
+        if len(self.bank) < _BANK:
+            self.bank.append(entry)
+        else:
+            self.bank[(self.made // 2) % _BANK] = entry
+
+    def _sensor_crop(self) -> np.ndarray:
+        """A crop, most often enlarged: sensors have more pixels than lenses have detail, reduced photographs don't."""
+        from PIL import Image
+
+        rng = self.rng
+        if rng.random() < _REDUCED:
+            return self.photographs.crop(_SQUARE, rng).astype(np.float64)
+        small = self.photographs.crop(int(_SQUARE / rng.uniform(1.2, 3.0)), rng)
+        large = Image.fromarray(np.ascontiguousarray(small)).resize((_SQUARE, _SQUARE), Image.Resampling.BICUBIC)
+        return np.asarray(large, np.float64)
+
+
+def camera_map(clean: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    """The noise map of every plane that a perfect estimate gives: standard deviation by brightness, (3, h, w)."""
+    guide = _blurred(noisy.mean(axis=2, keepdims=True))[..., 0]
+    squares = planes_of_channels(noisy - clean) ** 2
+    edges = np.quantile(guide, np.linspace(0, 1, 9))
+    inside = np.clip(np.searchsorted(edges, guide, side="right") - 1, 0, 7)
+    counts = np.bincount(inside.ravel(), minlength=8)
+    centres = np.bincount(inside.ravel(), guide.ravel(), minlength=8) / np.maximum(counts, 1)
+    filled = counts > 0
+    order = np.argsort(centres[filled])
+    out = np.empty(squares.shape, np.float32)
+    for p, plane in enumerate(squares):
+        variances = np.bincount(inside.ravel(), plane.ravel(), minlength=8) / np.maximum(counts, 1)
+        out[p] = np.sqrt(np.interp(guide, centres[filled][order], variances[filled][order]))
+    return out
+
+
+def planes_of_channels(channels: np.ndarray, matrix: np.ndarray = OPPONENT) -> np.ndarray:
+    """(h, w, 3) -> (3, h, w), float32."""
+    return np.ascontiguousarray((channels @ matrix.T).transpose(2, 0, 1), dtype=np.float32)
+
+
+def planes_of_grey(field: np.ndarray) -> np.ndarray:
+    """A grey field, or its noise map, in three equal channels: all of it is in the first plane."""
+    out = np.zeros((3, *field.shape[:2]), np.float32)
+    out[0] = np.sqrt(np.float32(3)) * (field if field.ndim == 2 else field[..., 0])
+    return out
+
+
+def _blurred(channels: np.ndarray) -> np.ndarray:
+    from scipy.ndimage import uniform_filter
+
+    return uniform_filter(channels, (7, 7, 1), mode="mirror")
+
+
+def _smooth(size: int, rng: np.random.Generator) -> np.ndarray:
+    """A smooth field between 0.3 and 1: bilinear between random corners."""
+    corners = rng.uniform(0.3, 1, (2, 2)).astype(np.float32)
+    t = np.linspace(0, 1, size, dtype=np.float32)
+    sides = (1 - t)[:, None] * corners[0] + t[:, None] * corners[1]
+    return (1 - t) * sides[:, :1] + t * sides[:, 1:]

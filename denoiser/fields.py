@@ -82,6 +82,11 @@ def gains(prior: Prior) -> tuple[float, float, float]:
     return (1.0, 1.0, 1.0) if isinstance(prior, LearnedPrior) else colour.GAINS
 
 
+def assumes_white(prior: Prior) -> bool:
+    """Whether the likelihood takes the noise for white, so that correlated noise must count as stronger than it is."""
+    return not isinstance(prior, LearnedPrior)
+
+
 def posteriors(
     prior: Prior, planes: np.ndarray, sigmas: list[float | np.ndarray], origin: tuple[int, int]
 ) -> list[Posterior]:

@@ -3,7 +3,7 @@
 Small blocks are taken apart by the cosine transform. Noise has the same spectrum in every flat block; texture adds to
 it. To measure one half of the frequencies, the flattest blocks are chosen by the other half (frequencies alternate like
 the fields of a chess board): texture shows in both, while the noise of the two halves is independent, so that choosing
-the quietest blocks does not make the noise look smaller than it is. White noise is recognised by its highest frequencies,
+the quietest blocks does not make the noise look smaller than it is. White noise is known by its highest frequencies,
 which texture reaches last, and measured there; camera noise, which demosaicing and JPEG have smoothed, at all of them.
 """
 

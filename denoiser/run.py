@@ -20,6 +20,7 @@ import denoiser
 from denoiser import fields, pieces, presets
 from denoiser.checks import all_alike, checked_noise, checked_picture
 from denoiser.colour import Frame
+from denoiser.noise import Noise
 from denoiser.outcome import Clock, Progress, Result
 from denoiser.pieces import Canvas, Piece, Region
 from denoiser.posterior import Posterior
@@ -35,7 +36,8 @@ class Request:
     """Everything that decides the bytes of a run, and nothing else.
 
     picture: (height, width), or with 1 or 3 channels along `channel_axis`; whole or real numbers.
-    noise: its standard deviation in the picture's units: a number, or a map of the picture's shape or (height, width).
+    noise: in the picture's units: its standard deviation, a map of that (the picture's shape, or height x width), or a
+        `Noise`, which may depend on brightness and be correlated.
     sampler, prior: made by `presets.choose`. seed: the same gives the same bytes, on any number of threads.
     white, black: the picture's values for white and black; what is left out is decided by `units.units`.
     memory: bytes to work in, beyond the pictures themselves; larger pictures are cut into tiles. None: a default.
@@ -44,7 +46,7 @@ class Request:
     """
 
     picture: np.ndarray
-    noise: float | np.ndarray
+    noise: float | np.ndarray | Noise
     sampler: Sampler
     prior: Prior
     seed: int = 0
@@ -60,7 +62,8 @@ class Request:
             object.__setattr__(self, name, value)
 
         fill("picture", checked_picture(self.picture, self.channel_axis))
-        fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
+        if not isinstance(self.noise, Noise):
+            fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
         if self.white is not None and not (np.isfinite(self.white) and self.white > (self.black or 0)):
             raise ValueError(f"white (data_range) must be more than black, {self.black or 0:g}; got {self.white!r}")
         scale = units(self._upright, white=self.white, black=self.black)
@@ -95,6 +98,8 @@ class Request:
     @property
     def level(self) -> float:
         """The noise as one number, RMS."""
+        if isinstance(self.noise, Noise):
+            return self.noise.level
         return float(np.sqrt(np.mean(np.square(self.noise)))) if np.ndim(self.noise) else float(self.noise)
 
     @cached_property
@@ -150,7 +155,7 @@ class Request:
 
     def key(self) -> str:
         """The same for the same bytes, on any machine; different when anything that decides them is different."""
-        noise = self.noise if np.ndim(self.noise) == 0 else _digest(np.asarray(self.noise))
+        noise = self.noise.key() if isinstance(self.noise, Noise) else _digest(np.asarray(self.noise))
         parts = {**self.identity(), "picture": _digest(self.picture), "noise": noise}
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
@@ -228,8 +233,16 @@ def _steps(request: Request, parts: list[Piece]) -> Iterator[Progress]:
 def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tuple[Estimate, ...]]:
     """Run the sampler on all planes of a piece side by side; the padding is cut off again."""
     sampler = request.sampler
-    sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
-    planes, sigmas = frame.planes(outer.of(request._upright)), frame.sigmas(sigma, request.chroma)
+    picture = outer.of(request._upright)
+    planes = frame.planes(picture)
+    if isinstance(request.noise, Noise):
+        whole = picture if frame.colour or picture.ndim == 2 else picture[..., 0]
+        maps = request.noise.plane_maps(whole)
+        grain = request.noise.inflations(len(maps)) if fields.assumes_white(request.prior) else [1.0] * len(maps)
+        sigmas = frame.plane_sigmas(maps, grain, request.chroma)
+    else:
+        sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
+        sigmas = frame.sigmas(sigma, request.chroma)
     targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]

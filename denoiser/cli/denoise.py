@@ -104,8 +104,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("noise and quality").add_argument
     add(
         "--noise", type=_noise, metavar="WORDS",
-        help="auto (the default) measures it; a level in grey levels of 255; poisson:GAIN[,READ]; camera (measured); or "
-        "a file: a map of standard deviations as an image, or what `denoise noise --json` printed",
+        help="auto (the default) measures it; a level in grey levels of 255; poisson:GAIN[,READ]; camera (measured); "
+        "or a file: a map of standard deviations as an image, or what `denoise noise --json` printed",
     )  # fmt: skip
     add("--sigma", type=_level, metavar="N", help="the noise as one level, or auto; 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("experiments").add_argument
     add(
         "--add-noise", type=_made, metavar="WORDS",
-        help="add noise first, and compare the result with the input: a level, poisson:GAIN[,READ], camera:ISO[,QUALITY]",
+        help="add noise first, and compare the result with the input: N, poisson:GAIN[,READ] or camera:ISO[,QUALITY]",
     )  # fmt: skip
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")
 
@@ -175,8 +175,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     for name in ("std", "samples"):
         if getattr(arguments, name) is not None and not sampler.uncertain:
             wrong(f"--{name}: {method} gives one picture, and no idea how sure it is")
-    noise = arguments.noise or arguments.sigma or arguments.add_noise or "auto"
-    noise = "auto" if noise.startswith("camera") else noise
+    noise = arguments.noise or arguments.sigma or "auto"
     made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir, "noise": noise}
     as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
     return Settings(**made, **as_given)

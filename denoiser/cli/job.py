@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import os
 import sys
 from dataclasses import dataclass
@@ -99,7 +98,9 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
     pages = images.with_units(pages, s.white, s.black)
     report.units, report.pages = str(pages[0].units), len(pages)
     if len(pages) > 1 and (s.std or s.residual or s.samples or s.reference):
-        raise ValueError(f"a stack of {len(pages)} pictures; --std, --residual, --samples and --reference need --page N")
+        raise ValueError(
+            f"a stack of {len(pages)}: --std, --residual, --samples and --reference need --page N"
+        )
     references = [_reference(s, pages[0])] if s.reference else None
     noisy = [page.pixels for page in pages]
     if s.add_noise is not None:
@@ -118,9 +119,7 @@ def _chosen(pages: list[images.Picture], page: int | None) -> list[images.Pictur
     return [pages[page - 1]]
 
 
-def _requests(
-    s: Settings, report: Report, pages: list[images.Picture], noisy: list[np.ndarray]
-) -> list[Request]:
+def _requests(s: Settings, report: Report, pages: list[images.Picture], noisy: list[np.ndarray]) -> list[Request]:
     """A Request for every page; none for a picture without noise. The report learns what noise that is."""
     first = pages[0]
     grey, axis = first.grey, first.channel_axis
@@ -147,25 +146,20 @@ def _requests(
 
 def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.ndarray]) -> Noise | np.ndarray:
     """The noise in the picture's units: given, read from a file, or measured over all pages; times the strength."""
-    span = first.white - first.black
+    scale = first.units
     if s.noise in ("auto", "camera"):
         if min(noisy[0].shape[:2]) < 2:
             raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
         report.measured = True
-        chosen = noisy[:: max(len(noisy) // _PAGES, 1)]
-        found = sorted((estimate_noise(page, first.channel_axis, span) for page in chosen), key=lambda n: n.level)
-        noise = found[len(found) // 2]
-        if not math.isfinite(noise.level):
-            raise ValueError("its noise cannot be measured; give --sigma")
-        return noise.scaled(s.strength)
+        plain = scale.black == 0 and scale.white == 255
+        chosen = [page if plain else scale.to_grey(page) for page in noisy[:: max(len(noisy) // _PAGES, 1)]]
+        found = sorted((estimate_noise(page, first.channel_axis, 255) for page in chosen), key=lambda n: n.level)
+        return found[len(found) // 2].in_units(scale.grey, scale.black).scaled(s.strength)
     if Path(s.noise).suffix.lower() == ".json":
         return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
-    if Path(s.noise).suffix:
-        try:
-            return Noise.from_text(s.noise, span, first.black).scaled(s.strength)
-        except ValueError:
-            return s.strength * _noise_map(s.noise, first)
-    return Noise.from_text(s.noise, span, first.black).scaled(s.strength)
+    if os.path.isfile(s.noise):
+        return s.strength * _noise_map(s.noise, first)
+    return Noise.from_text(s.noise).in_units(scale.grey, scale.black).scaled(s.strength)
 
 
 def _noise_map(name: str, picture: images.Picture) -> np.ndarray:

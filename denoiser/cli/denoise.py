@@ -15,14 +15,14 @@ from typing import Any
 
 from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
-from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.arguments import noise_words, positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
 from denoiser.cli.job import Batch
 from denoiser.cli.report import Report, Settings
 from denoiser.fields import field_names
 from denoiser.files import label
-from denoiser.noise import Noise, parse_noise
+from denoiser.noise import Noise
 from denoiser.presets import QUALITIES, choose
 from denoiser.samplers import METHODS, flag
 
@@ -51,14 +51,6 @@ def _noise(text: str) -> str:
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}, or the name of a file") from None
     return text
-
-
-def _made(text: str) -> str:
-    """Words for noise to be added."""
-    try:
-        return str(parse_noise(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _number(text: str) -> float:
@@ -128,7 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument_group("experiments").add_argument
     add(
-        "--add-noise", type=_made, metavar="WORDS",
+        "--add-noise", type=noise_words, metavar="WORDS",
         help="add noise first, and compare the result with the input: N, poisson:GAIN[,READ] or camera:ISO[,QUALITY]",
     )  # fmt: skip
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")

@@ -136,7 +136,7 @@ def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
         ("gibbs", "foe3x3", 200, "The 3x3 model (Gibbs)"),
     ):
         for sigma in table1.SIGMAS:
-            average = next((a for a in averages if a.group == (method, prior, count, sigma)), None)
+            average = next((a for a in averages if a.group[:4] == (method, prior, count, sigma)), None)
             if average is not None:
                 surest, _, last = thirds([row for row in rows if group_of(row) == average.group])
                 covers = with_error(average, "coverage90", 1, 100)

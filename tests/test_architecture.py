@@ -12,6 +12,7 @@ FLOORS = [
     ["cli"],
     ["paper"],
     ["evaluation", "outputs", "training"],
+    ["api"],
     ["run"],
     ["presets"],
     ["fields", "outcome"],

@@ -14,7 +14,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.all: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[gui,dask,plots,arviz,test,lint]'
+	$(BIN)/python -m pip install --quiet --editable '.[gui,dask,plots,arviz,codecs,heif,test,lint]'
 	@touch $(VENV)/.core $@
 
 $(VENV)/.qt: .ci/qt-libraries $(VENV)/.all
@@ -36,6 +36,7 @@ test: $(VENV)/.qt
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
 
 test-all: $(VENV)/.qt
+	.ci/qt-libraries $(BIN)/python screen
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m ''
 
 lint: $(VENV)/.all

@@ -55,7 +55,12 @@ class Task:
     def stop(self) -> Any:
         """No word from this task any more. Returns a step that nobody has seen yet, or None."""
         self.stopped = True
+        self._forget()
         return self.take()
+
+    def _forget(self) -> None:
+        """Let the window's callbacks go here, on its thread: the task's own may be the last to hold them."""
+        self.step = self.done = self.failed = None
 
     def begin(self, heavy: bool) -> None:
         """On a new thread. `threading.Thread.start` would wait until it runs, which takes long on a busy machine."""
@@ -97,11 +102,13 @@ class Task:
             self.step(mail)
         if not over or self.stopped:
             return self.stopped
+        done, failed = self.done, self.failed
+        self._forget()
         if self.error is not None:
-            if self.failed is not None:
-                self.failed(*self.error)
-        elif self.done is not None:
-            self.done(self._result)
+            if failed is not None:
+                failed(*self.error)
+        elif done is not None:
+            done(self._result)
         return True
 
 

@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from qtpy.QtCore import Qt, Signal
@@ -21,19 +22,24 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QLabeledDoubleSlider
 
-from denoiser.priors import available_priors, load_prior
-from denoiser.run import QUALITIES
-from denoiser.samplers import DEFAULT_METHOD, METHODS, Sampler, make_sampler
+from denoiser import pieces
+from denoiser.fields import LEARNED, field_names, load_field
+from denoiser.presets import QUALITIES, choose
+from denoiser.priors import Prior
+from denoiser.samplers import METHODS, Sampler, make_sampler
 
+from .display import duration
+from .fields import Fields, Level
+from .fold import Fold
 from .options import OptionsForm
+from .session import Plan, Source
 
 CUSTOM = "custom"
 _QUALITY_TIPS = {
     "fast": "Fast: a good first look",
     "normal": "Normal: what most pictures deserve",
-    "best": "Best: a richer image model; takes longer",
+    "best": "Best: looks at the picture in eight ways; takes longer",
     CUSTOM: "Custom: options were changed by hand",
 }
 _SIGMA_TIP = (
@@ -42,8 +48,41 @@ _SIGMA_TIP = (
 )
 
 
+def preset(quality: str) -> tuple[Sampler, Prior]:
+    """What a word for quality stands for; on the Markov priors if the network is not installed."""
+    try:
+        return choose(quality)
+    except ValueError:
+        return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
+
+
 def _heading(text: str) -> QLabel:
     return QLabel(text, objectName="heading")
+
+
+def _column(*parts: QWidget) -> QWidget:
+    """One below the other; a heading keeps its distance."""
+    whole = QWidget()
+    column = QVBoxLayout(whole)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(5)
+    for part in parts:
+        if part.objectName() == "heading":
+            column.addSpacing(6)
+        column.addWidget(part)
+    return whole
+
+
+def _form(*rows: tuple[str, QWidget]) -> QWidget:
+    """Labels with their fields."""
+    whole = QWidget()
+    form = QFormLayout(whole)
+    form.setContentsMargins(0, 0, 0, 0)
+    form.setVerticalSpacing(5)
+    form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
+    for text, widget in rows:
+        form.addRow(text, widget)
+    return whole
 
 
 class Controls(QFrame):
@@ -52,6 +91,7 @@ class Controls(QFrame):
     changed = Signal()  # noise, seed or mode: the noisy picture is another one
     mode_changed = Signal()
     method_changed = Signal()  # anything else that changes a preview
+    finished = Signal()  # typing has come to an end
 
     def __init__(self) -> None:
         super().__init__(objectName="side")
@@ -67,14 +107,19 @@ class Controls(QFrame):
             self._modes.addButton(button)
             modes.addWidget(button)
 
-        self.sigma = QLabeledDoubleSlider(Qt.Horizontal, objectName="sigma")
-        self.sigma.setRange(0.1, 100)
-        self.sigma.setDecimals(2)
+        self.sigma = Level(0.1, 100, "sigma")
         self.sigma.setValue(20)
         self.sigma.setToolTip(_SIGMA_TIP)
         self.measure_button = QPushButton("Measure", objectName="measure")
         self.measure_button.setToolTip("Measure the noise level in the picture  (Ctrl+M)")
         self.noise_note = QLabel(objectName="faint", wordWrap=True)
+        self.strength = Level(5, 200, "strength", 5)
+        self.strength.setToolTip("How much of the noise is removed. Less keeps more grain, more smooths more.")
+        self.chroma = Level(5, 300, "chroma", 5)
+        self.chroma.setToolTip("How much of the colour noise is removed: dark photographs have more of it.")
+        for level in (self.strength, self.chroma):
+            level.setDecimals(0)
+            level.setValue(100)
         self.seed = QSpinBox(maximum=2_000_000_000, objectName="seed")
         self.seed.setToolTip("Another seed, other random numbers; the same seed, the same result to the last bit")
 
@@ -89,11 +134,25 @@ class Controls(QFrame):
             tip = (sampler.__doc__ or "").split("\n")[0]
             self.method.setItemData(self.method.count() - 1, tip, Qt.ToolTipRole)
         self.prior = QComboBox(objectName="prior")
-        for name in available_priors():
+        for name in field_names():
             self.prior.addItem(name, name)
-            self.prior.setItemData(self.prior.count() - 1, load_prior(name).description, Qt.ToolTipRole)
-        self.prior.setToolTip("What the program knows about pictures: pairwise is fast, foe3x3 better and slower")
-        self.options = OptionsForm()
+            if name not in LEARNED:
+                self.prior.setItemData(self.prior.count() - 1, load_field(name).description, Qt.ToolTipRole)
+        self.prior.setToolTip(
+            "What the program knows about pictures: learned is a network's;\n"
+            "pairwise and foe3x3 are Markov random fields, the second better and slower"
+        )
+        self.fields = Fields(self)
+        self.fields.finished.connect(self.finished)
+        self.options = OptionsForm(self.fields)
+        self._memory = pieces.default_memory() >> 20
+        self.memory = QSpinBox(minimum=16, maximum=1 << 20, singleStep=128, suffix=" MB", objectName="memory")
+        self.memory.setValue(self._memory)
+        self.memory.setToolTip("Larger pictures are cut into tiles, and have no particles. Allow more to have them.")
+        self.time_note = QLabel(objectName="faint", alignment=Qt.AlignCenter)
+        self.time_note.setToolTip("Measured on this machine just now, on a piece of the picture")
+        for widget in (self.sigma, self.seed, self.strength, self.chroma, self.memory):
+            self.fields.watch(widget)
 
         self.run_button = QPushButton("Run", objectName="primary", enabled=False)
         self.cancel_button = QPushButton("Cancel", enabled=False)
@@ -107,41 +166,46 @@ class Controls(QFrame):
         self._modes.buttonClicked.connect(lambda _: self._mode())
         self.sigma.valueChanged.connect(lambda _: self.changed.emit())
         self.seed.valueChanged.connect(lambda _: self.changed.emit())
+        for widget in (self.strength, self.chroma, self.memory):
+            widget.valueChanged.connect(lambda _: self.method_changed.emit())
         self.quality.currentIndexChanged.connect(lambda _: self._preset())
         self.method.currentIndexChanged.connect(lambda _: self._method())
-        self.prior.currentIndexChanged.connect(lambda _: self._touched())
+        self.prior.currentIndexChanged.connect(lambda _: self._prior())
         self.options.edited.connect(self._touched)
         self.quality.setCurrentIndex(self.quality.findData("normal"))
         self._mode()
 
     def _lay_out(self, modes: QHBoxLayout) -> None:
-        level, noise, method = QFormLayout(), QFormLayout(), QFormLayout()
-        level.addRow("&Noise level", self.sigma)
-        level.labelForField(self.sigma).setToolTip(_SIGMA_TIP)
-        under = QHBoxLayout()
-        under.addWidget(self.noise_note, 1)
-        under.addWidget(self.measure_button)
-        noise.addRow("S&eed", self.seed)
-        for text, widget in (("&Quality", self.quality), ("Me&thod", self.method), ("Image mo&del", self.prior)):
-            method.addRow(text, widget)
+        """Restore: strength, quality, colour; the rest is folded away. Experiment: everything but those two sliders."""
         scroll = QScrollArea(widgetResizable=True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarAlwaysOff)
         inner = QWidget()
         inside = QVBoxLayout(inner)
         inside.setContentsMargins(12, 10, 12, 8)
-        inside.setSpacing(5)
-        for form in (noise, method):
-            form.setVerticalSpacing(5)
+        inside.setSpacing(6)
+        self._strength = _form(("&Strength, %", self.strength))
+        self._chroma = _form(("&Colour, %", self.chroma))
+        under = QWidget()
+        row = QHBoxLayout(under)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.noise_note, 1)
+        row.addWidget(self.measure_button)
+        noise = _form(("&Noise level", self.sigma))
+        noise.layout().labelForField(self.sigma).setToolTip(_SIGMA_TIP)
+        details = _column(
+            _heading("NOISE"), noise, under, _form(("S&eed", self.seed)), _heading("METHOD"),
+            _form(("Me&thod", self.method), ("Image mo&del", self.prior), ("Memory", self.memory)), self.options,
+        )  # fmt: skip
+        self.advanced = Fold("Advanced", details, "advanced")
         inside.addLayout(modes)
-        for part in (_heading("NOISE"), level, under, noise, _heading("METHOD"), method,
-                     _heading("OPTIONS"), self.options):  # fmt: skip
-            if part.__class__ is QLabel and part.objectName() == "heading":
-                inside.addSpacing(6)
-            (inside.addWidget if isinstance(part, QWidget) else inside.addLayout)(part)
+        inside.addSpacing(4)
+        for part in (self._strength, _form(("&Quality", self.quality)), self._chroma, self.advanced):
+            inside.addWidget(part)
         inside.addStretch(1)
         scroll.setWidget(inner)
         buttons = QVBoxLayout()
         buttons.setContentsMargins(12, 8, 12, 12)
+        buttons.addWidget(self.time_note)
         buttons.addWidget(self.run_button)
         row = QHBoxLayout()
         for button in (self.cancel_button, self.preview_button, self.compare_button):
@@ -165,6 +229,10 @@ class Controls(QFrame):
 
     def _mode(self) -> None:
         self.measure_button.setVisible(not self.experiment)
+        for part in (self._strength, self._chroma):
+            part.setVisible(not self.experiment)
+        self.compare_button.setVisible(self.experiment)
+        self.advanced.force(self.experiment)
         self.tell_noise(None)
         if self.experiment != self._was_experiment:
             self._was_experiment = self.experiment
@@ -184,6 +252,24 @@ class Controls(QFrame):
         else:
             self.noise_note.setText("")
 
+    def plan(self, source: Source, method: str | None = None) -> Plan:
+        """What is to be done with a picture; a ValueError where that is not possible."""
+        restore = not self.experiment
+        return Plan(
+            source, self.experiment, round(self.sigma.value(), 2), self.sampler(method),
+            self._prior_for(method) if method else str(self.prior.currentData()), self.seed.value(),
+            strength=self.strength.value() / 100 if restore else 1.0,
+            chroma=self.chroma.value() / 100 if restore and source.axis is not None else 1.0,
+            memory=None if self.memory.value() == self._memory else self.memory.value() << 20,
+        )  # fmt: skip
+
+    def tell_time(self, mine: float | None, fast: float | None = None) -> None:
+        """How long a run will take, in seconds; None while nobody knows."""
+        words = "" if mine is None else f"Takes about {duration(mine)}"
+        if mine is not None and fast is not None and mine > 20 and fast < mine / 2:
+            words += f"; Fast about {duration(fast)}"
+        self.time_note.setText(words)
+
     def sampler(self, method: str | None = None) -> Sampler:
         """The method as set up; a ValueError where that is not possible."""
         method = method or str(self.method.currentData())
@@ -193,19 +279,39 @@ class Controls(QFrame):
         name = self.quality.currentData()
         if name == CUSTOM:
             return
-        preset: dict[str, Any] = dict(QUALITIES[name])
-        for box, value in ((self.method, preset.pop("method", DEFAULT_METHOD)),
-                           (self.prior, preset.pop("prior", "pairwise"))):  # fmt: skip
-            box.blockSignals(True)
-            box.setCurrentIndex(box.findData(value))
-            box.blockSignals(False)
-        self.options.preset(preset)
+        sampler, prior = preset(str(name))
+        self._match(self.method, sampler.name)
+        self._match(self.prior, prior.name)
+        plain = type(sampler)()
+        self.options.preset({k: v for k, v in asdict(sampler).items() if v != getattr(plain, k)})
         self.options.show_method(str(self.method.currentData()))
         self.method_changed.emit()
 
     def _method(self) -> None:
         self.options.show_method(str(self.method.currentData()))
+        self._match(self.prior, self._prior_for(str(self.method.currentData())))
         self._touched()
+
+    def _prior(self) -> None:
+        """Another image model: a method that cannot work on it gives way."""
+        if METHODS[str(self.method.currentData())].needs_moments and self.prior.currentData() not in LEARNED:
+            self._match(self.method, "mp-svgd")
+            self.options.show_method("mp-svgd")
+        self._touched()
+
+    def _prior_for(self, method: str) -> str:
+        """The chosen image model if the method can work on it, else the usual one; samplers are the paper's."""
+        chosen = str(self.prior.currentData())
+        if METHODS[method].needs_moments:
+            return chosen if chosen in LEARNED else "learned"
+        was_direct = chosen in LEARNED and self.quality.currentData() != CUSTOM
+        return "pairwise" if was_direct else chosen
+
+    @staticmethod
+    def _match(box: QComboBox, value: str) -> None:
+        box.blockSignals(True)
+        box.setCurrentIndex(box.findData(value))
+        box.blockSignals(False)
 
     def _touched(self) -> None:
         self.quality.blockSignals(True)
@@ -219,12 +325,19 @@ class Controls(QFrame):
             "experiment": self.experiment, "sigma": self.sigma.value(), "seed": self.seed.value(),
             "quality": self.quality.currentData(), "method": self.method.currentData(),
             "prior": self.prior.currentData(), "preset": self.options.base, "options": self.options.typed,
+            "strength": self.strength.value(), "chroma": self.chroma.value(), "memory": self.memory.value(),
+            "advanced": self.advanced.is_open, "researcher": self.options.fold.is_open,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave; whatever of it no longer exists is left out."""
         self.sigma.setValue(float(state.get("sigma", 20)))
         self.seed.setValue(int(state.get("seed", 0)))
+        self.strength.setValue(float(state.get("strength", 100)))
+        self.chroma.setValue(float(state.get("chroma", 100)))
+        self.memory.setValue(int(state.get("memory", self._memory)))
+        self.advanced.set_open(bool(state.get("advanced")))
+        self.options.fold.set_open(bool(state.get("researcher")))
         for box, key in ((self.quality, "quality"), (self.method, "method"), (self.prior, "prior")):
             index = box.findData(state.get(key))
             if index >= 0:

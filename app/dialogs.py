@@ -45,6 +45,9 @@ to make it result A, Shift+click to make it result B.</p>
 """
 
 
+_DESTROY = ("Discard", "Replace", "Save all the same")
+
+
 def words(error: BaseException) -> tuple[str, bool]:
     """What to tell the user about an error, and whether it is a mistake of the program."""
     text = " ".join(str(error).split())
@@ -69,13 +72,15 @@ def warn(parent: QWidget | None, title: str, text: str, details: str = "") -> QM
 
 
 def ask(parent: QWidget, title: str, text: str, *choices: str) -> str:
-    """One of the choices; the last is what Escape means."""
+    """One of the choices; the last is what Escape means. Enter means the first that destroys nothing."""
     box = QMessageBox(QMessageBox.Question, title, title, QMessageBox.NoButton, parent)
     box.setInformativeText(text)
-    roles = [QMessageBox.AcceptRole] + [QMessageBox.DestructiveRole] * (len(choices) - 2) + [QMessageBox.RejectRole]
-    buttons = {box.addButton(choice, role): choice for choice, role in zip(choices, roles, strict=True)}
-    last = list(buttons)[-1]
-    box.setEscapeButton(last)
+    buttons = {}
+    for choice in choices:
+        safe = QMessageBox.RejectRole if choice == "Cancel" else QMessageBox.AcceptRole
+        buttons[box.addButton(choice, QMessageBox.DestructiveRole if choice in _DESTROY else safe)] = choice
+    box.setDefaultButton(next(button for button, choice in buttons.items() if choice not in _DESTROY))
+    box.setEscapeButton(list(buttons)[-1])  # "Cancel"
     box.exec_()
     return buttons.get(box.clickedButton(), choices[-1])
 

@@ -35,31 +35,61 @@ class Scene:
     b: Snapshot | None = None
 
 
+def picture_bytes(values: np.ndarray, source: Source) -> np.ndarray:
+    """A picture in the file's units as bytes, from its black to its white."""
+    return grey_bytes(values, source.grey, -source.black / source.grey)
+
+
 def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarray:
-    """Values in the file's units as bytes, float32 on the way to spare memory."""
+    """Values in units of `grey`, plus `shift`, as bytes; float32 on the way to spare memory."""
     scaled = np.asarray(values, np.float32) * np.float32(1 / grey) + np.float32(shift)
     return np.clip(np.rint(scaled, out=scaled), 0, 255, out=scaled).astype(np.uint8)
 
 
 def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
     """The picture of a content, uint8 grey or RGB; None where there is nothing to show."""
-    grey, a = scene.source.grey, scene.a
+    source, a = scene.source, scene.a
     if content == "clean":
-        return grey_bytes(scene.source.pixels, grey) if scene.experiment else None
+        return picture_bytes(source.pixels, source) if scene.experiment else None
     if content == "noisy":
-        return grey_bytes(scene.noisy, grey)
+        return picture_bytes(scene.noisy, source)
     if content == "b":
-        return grey_bytes(scene.b.mean, grey) if scene.b is not None else None
+        return picture_bytes(scene.b.mean, source) if scene.b is not None else None
     if a is None:
         return None
     if content == "a":
-        return grey_bytes(a.mean, grey)
+        return veil(picture_bytes(a.mean, source), a.done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return grey_bytes(a.noisy - a.mean, grey * a.request.sigma / 32, 128)
+        return veil(grey_bytes(a.noisy - a.mean, source.grey * a.plan.sigma / 32, 128), a.done)
     if content == "uncertainty":
-        std = np.asarray(a.std if a.std.ndim == 2 else np.sqrt((a.std**2).mean(axis=-1)), np.float32)
-        return panels.heat(std, float(np.percentile(std, 99.5)))
-    return grey_bytes(a.particle(min(particle, a.particles - 1)), grey) if a.particles else None
+        return veil(panels.heat(flat_std(a.std), heat_top(a)), a.done) if a.sure else None
+    return picture_bytes(a.particle(min(particle, a.particles - 1)), source) if a.particles else None
+
+
+def flat_std(std: np.ndarray) -> np.ndarray:
+    """One standard deviation a pixel, float32; 0 where it is not known."""
+    one = std if std.ndim == 2 else np.sqrt((std**2).mean(axis=-1))
+    return np.nan_to_num(np.asarray(one, np.float32))
+
+
+def heat_top(snapshot: Snapshot) -> float:
+    """The standard deviation at the bright end of the uncertainty map, in the file's units."""
+    std = flat_std(snapshot.std)
+    known = std if snapshot.done is None else std[snapshot.done]
+    return float(np.percentile(known, 99.5))
+
+
+def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
+    """Bytes with a striped veil over what is not finished."""
+    if done is None or done.all():
+        return pixels
+    rows, columns = np.nonzero(~done)
+    stripe = np.where((rows + columns) % 12 < 6, 150, 110)
+    under = pixels[rows, columns].astype(np.int16)
+    stripe = stripe if under.ndim == 1 else stripe[:, None]
+    out = pixels.copy()
+    out[rows, columns] = (under + 2 * stripe) // 3
+    return out
 
 
 def why_empty(scene: Scene | None, content: str) -> str:
@@ -71,7 +101,9 @@ def why_empty(scene: Scene | None, content: str) -> str:
     if content == "b":
         return "Shift+click a run in the table\nto compare it with A."
     if content == "particle" and scene.a is not None:
-        return "This run has no particles to show."
+        return f"No particles to show:\n{scene.a.outcome.without}"
+    if content == "uncertainty" and scene.a is not None and not scene.a.sure:
+        return f"{scene.a.plan.sampler.title} does not say\nhow sure it is."
     return "Run (Ctrl+R) to see the result."
 
 
@@ -80,14 +112,29 @@ def caption(scene: Scene, content: str) -> str:
     snapshot = scene.b if content == "b" else scene.a
     if content in ("clean", "noisy") or snapshot is None:
         return ""
-    title = snapshot.request.sampler.title
+    title = snapshot.plan.sampler.title
+    if snapshot.finished < 1:
+        title += f", {100 * snapshot.finished:.0f} % finished"
     if content == "uncertainty":
-        return f"mean {snapshot.curves['std'][1][-1]:.1f} grey levels"
+        return f"mean {snapshot.uncertainty:.1f} grey levels" if snapshot.sure else ""
     if content == "residual":
-        return f"{title}, noise level {snapshot.request.sigma:g}"
+        return f"{title}, noise level {snapshot.plan.sigma:g}"
     _, values = snapshot.curves["psnr"]
     psnr = snapshot.psnr if snapshot.psnr is not None else values[-1] if values else None
     return title if psnr is None else f"{title}, {psnr:.2f} dB"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(8), duration(100), duration(28139)
+    ('8 s', '2 min', '7 h 49 min')
+    """
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
 def histograms(scene: Scene) -> dict[str, np.ndarray]:
@@ -103,21 +150,28 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
 
 def readout(scene: Scene, row: int, column: int) -> str:
     """The values under the cursor, in grey levels."""
-    grey = scene.source.grey
+    grey, black = scene.source.grey, scene.source.black
 
     def say(values: np.ndarray, form: str = "{:.0f}") -> str:
-        return ", ".join(form.format(float(v)) for v in np.atleast_1d(values / grey))
+        return ", ".join(form.format((float(v) - black) / grey) for v in np.atleast_1d(values))
 
     parts = [f"x {column}  y {row}"]
     if scene.experiment:
         parts.append(f"clean {say(scene.source.pixels[row, column])}")
     parts.append(f"noisy {say(scene.noisy[row, column])}")
     if scene.a is not None:
+        there = scene.a.done is None or bool(scene.a.done[row, column])
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
-        pairs = ", ".join(f"{m / grey:.1f} ± {s / grey:.1f}" for m, s in zip(mean, std, strict=True))
-        parts.append(f"mean {pairs}")
-        if scene.a.count:
+        sure = there and scene.a.sure
+        pairs = ", ".join(
+            f"{(m - black) / grey:.1f} ± {s / grey:.1f}" if sure else f"{(m - black) / grey:.1f}"
+            for m, s in zip(mean, std, strict=True)
+        )
+        parts.append(f"mean {pairs}" if there else "not finished here")
+        if sure:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
-            spans = ", ".join(f"{lo / grey:.0f} to {hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
+            spans = ", ".join(
+                f"{(lo - black) / grey:.0f} to {(hi - black) / grey:.0f}" for lo, hi in zip(low, high, strict=True)
+            )
             parts.append(f"90 % {spans}")
     return "   ·   ".join(parts)

@@ -6,6 +6,8 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -125,18 +127,20 @@ class Opener(QObject):
         """Whether something that is dragged could be opened."""
         return bool(data.hasImage() or any(url.isLocalFile() for url in data.urls()))
 
-    def take(self, data: QMimeData) -> bool:
-        """Open what was dropped or pasted; false if it is nothing to open."""
+    def taker(self, data: QMimeData) -> Callable[[], None] | None:
+        """What opens that which was dropped or pasted, even once it is gone; None if it is nothing to open."""
         files = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
+        image = QImage(data.imageData()) if data.hasImage() and not files else QImage()
         if files:
-            if len(files) > 1:  # the others are the next pictures
-                self._folder = [f for f in files if not os.path.isdir(f)]
-            self.open(files[0])
-            return True
-        image = QImage(data.imageData()) if data.hasImage() else QImage()
-        if image.isNull():
-            return False
+            return partial(self._take_files, files)
+        return None if image.isNull() else partial(self._take_image, image)
+
+    def _take_files(self, files: list[str]) -> None:
+        if len(files) > 1:  # the others are the next pictures
+            self._folder = [f for f in files if not os.path.isdir(f)]
+        self.open(files[0])
+
+    def _take_image(self, image: QImage) -> None:
         picture = from_clipboard(image)
         self._folder = []
         self._start(lambda _: session.measure(picture, None), "the pasted picture")
-        return True

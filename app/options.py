@@ -8,15 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QWidget
+from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from denoiser.samplers import METHODS
 
-#: Plain words for those whose own line is for people who know the method.
+from .fields import Fields
+from .fold import Fold
+
+#: Plain words for those that everybody may turn; the others are for people who know the method.
 _PLAIN = {
     "particles": "Particles: how many candidate pictures are drawn. More are steadier, and slower.",
     "iterations": "Iterations: how often every pixel is gone over. More are closer to the end result.",
     "samples": "How many candidate pictures are drawn and averaged. More are steadier, and slower.",
+    "weight": "How strongly the picture is smoothed, as a multiple of the noise level.",
 }
 
 
@@ -68,20 +72,28 @@ def _set(widget: QWidget, value: Any) -> None:
 
 
 class OptionsForm(QWidget):
-    """The options of one method at a time; what was typed for another is kept."""
+    """The options of one method; what was typed for another is kept. Those for researchers are folded away."""
 
     edited = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Fields) -> None:
         super().__init__()
+        self._fields = fields
         self.method = ""
         self.editors: dict[str, QWidget] = {}
         self.base: dict[str, Any] = {}
         self._typed: dict[str, dict[str, Any]] = {}
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 0, 0, 0)
-        self._form.setVerticalSpacing(4)
-        self._form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
+        self._form, more = QFormLayout(), QWidget()
+        self._more = QFormLayout(more)
+        for form in (self._form, self._more):
+            form.setContentsMargins(0, 0, 0, 0)
+            form.setVerticalSpacing(4)
+            form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
+        self.fold = Fold("For researchers", more, "more-options")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(self._form)
+        layout.addWidget(self.fold)
 
     def preset(self, values: dict[str, Any]) -> None:
         """Forget what was typed; these values go before the methods' defaults."""
@@ -110,8 +122,9 @@ class OptionsForm(QWidget):
 
     def show_method(self, method: str) -> None:
         """Make the form of a method."""
-        while self._form.rowCount():
-            self._form.removeRow(0)
+        for form in (self._form, self._more):
+            while form.rowCount():
+                form.removeRow(0)
         self.method, self.editors = method, {}
         if not method:
             return
@@ -133,8 +146,10 @@ class OptionsForm(QWidget):
                 else widget.valueChanged
             )
             changed.connect(lambda _, name=name: self._edit(name))
-            self._form.addRow(label, widget)
+            self._fields.watch(widget)
+            (self._form if name in _PLAIN else self._more).addRow(label, widget)
             self.editors[name] = widget
+        self.fold.setVisible(self._more.rowCount() > 0)
         if not self.editors:
             self._form.addRow(QLabel("This method has no options."))
 

@@ -26,7 +26,7 @@ class Plots(pg.GraphicsLayoutWidget):
         self._busy = False
         self._next: Scene | None = None
         self._colours: Colours | None = None
-        self._last: tuple[Snapshot | None, Snapshot | None] = (None, None)
+        self._last: tuple[bool, Snapshot | None, Snapshot | None] = (True, None, None)
         self._counts: dict[str, np.ndarray] = {}
         self.plots = []
         for column in range(3):
@@ -72,12 +72,21 @@ class Plots(pg.GraphicsLayoutWidget):
         assert self._colours is not None
         self.plots[plot].setTitle(text, color=self._colours.faint, size="9pt")
 
-    def show_curves(self, a: Snapshot | None, b: Snapshot | None) -> None:
-        """Of result A, and thinner of result B."""
-        self._last = a, b
+    def clear_curves(self) -> None:
+        """Another picture: nothing of the last one, nor its axes."""
+        self.show_curves(self._last[0], None, None)
+        self._counts = {}
+        self._draw_histogram()
+        for plot in (_QUALITY, _SPREAD):
+            self.plots[plot].setRange(xRange=(0, 1), yRange=(0, 1), disableAutoRange=False)
+            self.plots[plot].enableAutoRange()
+
+    def show_curves(self, experiment: bool, a: Snapshot | None, b: Snapshot | None) -> None:
+        """Of result A, and thinner of result B; decibels only where the truth is known."""
+        self._last = experiment, a, b
         if self._colours is None:
             return
-        experiment = a is None or a.request.experiment
+        experiment = experiment if a is None else a.plan.experiment
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
         self._title(_SPREAD, "Uncertainty")
         for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from denoiser import jit
-from denoiser.region import Region
+from denoiser.pieces import Region
 
 from . import session
 from .background import Background, Task
-from .session import Request, Run, Snapshot
+from .session import Plan, Run, Snapshot
 
 _listening = False  # to numba; once a process
 
@@ -32,8 +32,8 @@ class Runner(QObject):
         self._background = background
         self.runs: list[Run] = []
         self.undone: list[Run] = []
-        self.queue: list[Request] = []
-        self.queued = 0  # requests of this batch
+        self.queue: list[Plan] = []
+        self.queued = 0  # plans of this batch
         self.live: Snapshot | None = None
         self._task: Task | None = None
         self._preview: Task | None = None
@@ -56,23 +56,23 @@ class Runner(QObject):
 
     # ---------------------------------------------------------------------------------------- runs
 
-    def start(self, requests: list[Request]) -> None:
+    def start(self, plans: list[Plan]) -> None:
         """Do these, one after the other."""
-        if self.running or not requests:
+        if self.running or not plans:
             return
         self.stop_preview()
-        self.queue, self.queued = list(requests), len(requests)
+        self.queue, self.queued = list(plans), len(plans)
         self._next()
 
     def _next(self) -> None:
         self.live = None
         if self.queue:
-            request = self.queue.pop(0)
+            plan = self.queue.pop(0)
             self._task = self._background.start(
-                lambda task: session.execute(request, task),
+                lambda task: session.execute(plan, task),
                 step=self._step,
                 done=lambda _: self._end(),
-                failed=lambda error, trace: self._fail(request, error, trace),
+                failed=lambda error, trace: self._fail(plan, error, trace),
                 heavy=True,
             )
             self._look.start()
@@ -87,7 +87,9 @@ class Runner(QObject):
 
     def _step(self, snapshot: Snapshot) -> None:
         Runner.compiling = False
-        self.live = snapshot
+        first, self.live = self.live is None, snapshot
+        if first:  # from now on it is this run that is shown
+            self.state_changed.emit()
         self.progressed.emit(snapshot)
 
     def _end(self) -> None:
@@ -96,11 +98,11 @@ class Runner(QObject):
             self._add(self.live)
         self._next()
 
-    def _fail(self, request: Request, error: BaseException, trace: str) -> None:
+    def _fail(self, plan: Plan, error: BaseException, trace: str) -> None:
         self._task = None
-        if self.live is not None:  # what there was before it failed is worth keeping
+        if self.live is not None and self.live.finished > 0:  # what there was before it failed is worth keeping
             self._add(self.live)
-        self.failed.emit(f"{request.sampler.title} failed", error, trace)
+        self.failed.emit(f"{plan.sampler.title} failed", error, trace)
         self._next()  # the others of "compare all" may do better
 
     def cancel(self) -> None:
@@ -110,7 +112,7 @@ class Runner(QObject):
             return
         self.queue.clear()
         self.live = task.stop() or self.live
-        if self.live is not None:
+        if self.live is not None and self.live.finished > 0:  # of a picture in tiles there may be nothing yet
             self._add(self.live)
         self._next()
 
@@ -139,13 +141,13 @@ class Runner(QObject):
             self.state_changed.emit()
 
     def redo(self) -> None:
-        """And forth."""
+        """Put back what was taken back last."""
         if self.undone:
             self.runs.append(self.undone.pop())
             self.state_changed.emit()
 
     def clear(self) -> None:
-        """Another picture."""
+        """Forget all runs: another picture is here."""
         self.queue.clear()
         if self._task is not None:
             self._task.stop()
@@ -156,13 +158,13 @@ class Runner(QObject):
 
     # ------------------------------------------------------------------------------------- preview
 
-    def preview(self, request: Request, region: Region) -> None:
+    def preview(self, plan: Plan, region: Region) -> None:
         """Show a region as the whole run would give it; the newest wish is the one that counts."""
         if self.running:
             return
         self.stop_preview()
         self._preview = self._background.start(
-            lambda task: session.preview(request, region),
+            lambda task: session.preview(plan, region),
             step=lambda made: self.previewed.emit(*made),
             done=lambda _: self._previewed(),
             failed=lambda error, trace: (self._previewed(), self.failed.emit("The preview failed", error, trace)),

@@ -35,32 +35,33 @@ class Kind(NamedTuple):
 
 
 def _result(target: str, run: Run) -> None:
-    images.write(target, run.snapshot.mean, run.snapshot.request.source.picture)
+    images.write(target, run.snapshot.mean, run.snapshot.plan.source.picture)
 
 
 def _sure(run: Run) -> None:
-    sampler = run.snapshot.request.sampler
+    sampler = run.snapshot.plan.sampler
     if not sampler.uncertain:
         raise ValueError(f"{sampler.title} gives one picture, and no idea how sure it is")
 
 
 def _std(target: str, run: Run) -> None:
     _sure(run)
-    outputs.write_std(target, run.snapshot.std, run.snapshot.request.source.grey)
+    if run.snapshot.done is not None and target.lower().endswith(".png"):
+        raise ValueError("this run was stopped, and a PNG cannot say that numbers are missing: save it as TIFF")
+    outputs.write_std(target, run.snapshot.std, run.snapshot.plan.source.grey)
 
 
 def _residual(target: str, run: Run) -> None:
     s = run.snapshot
-    outputs.write_residual(target, s.noisy - s.mean, s.request.source.grey)
+    outputs.write_residual(target, s.noisy - s.mean, s.plan.source.grey)
 
 
 def _samples(target: str, run: Run) -> None:
     _sure(run)
     s = run.snapshot
-    if s.samples is None and s.count:
-        raise ValueError("the particles of this run were let go to save memory; run it again")
-    samples = np.empty((0, *s.mean.shape), np.float32) if s.samples is None else s.samples
-    outputs.write_samples(target, s.mean, s.std, samples)
+    if not s.particles:
+        raise ValueError(f"there are no particles: {s.outcome.without}")
+    outputs.write_samples(target, s.mean, s.std, s.outcome.samples)
 
 
 def _figure(target: str, pictures: list[tuple[str, np.ndarray]]) -> None:
@@ -98,8 +99,10 @@ class Saver(QObject):
         self._window, self._background, self._settings = parent, background, settings
         self.writing = 0
 
-    def save(self, kind: str, what: object, source: object, suffix: str) -> None:
-        """Ask where, ask before anything is replaced, write."""
+    def save(
+        self, kind: str, what: object, source: object, suffix: str, then: Callable[[], object] | None = None
+    ) -> None:
+        """Ask where, ask before anything is replaced, write; `then`, if this is written in the end."""
         title, ending, filter_, write = KINDS[kind]
         home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
         name = str(Path(home).with_name(Path(home).stem + ending))
@@ -117,6 +120,12 @@ class Saver(QObject):
         except ValueError as error:
             self.failed.emit("Cannot save", error, "")
             return
+        if isinstance(what, Run) and what.snapshot.done is not None:
+            choices = "Save all the same", "Cancel"
+            share = f"{100 * what.snapshot.finished:.0f} %"
+            text = f"Only {share} of the picture is finished; the rest is as noisy as it was. Save it all the same?"
+            if dialogs.ask(self._window, "This run was stopped", text, *choices) != choices[0]:
+                return
         targets = [target, *([outputs.map_name(target)] if kind == "std" else [])]
         there = [Path(t).name for t in targets if os.path.lexists(t)]
         if there:
@@ -128,7 +137,7 @@ class Saver(QObject):
         self.writing += 1
         self._background.start(
             lambda _: write(target, what),
-            done=lambda _: self._done(kind, what, f"Saved {label(Path(target).name)}{note}"),
+            done=lambda _: self._done(kind, what, f"Saved {label(Path(target).name)}{note}", then),
             failed=self._fail,
         )
 
@@ -143,9 +152,11 @@ class Saver(QObject):
         if kind in known and not target.lower().endswith(known[kind]):
             raise ValueError(f"{label(Path(target).name)}: must end in {' or '.join(known[kind])}")
 
-    def _done(self, kind: str, what: object, message: str) -> None:
+    def _done(self, kind: str, what: object, message: str, then: Callable[[], object] | None) -> None:
         self.writing -= 1
         self.saved.emit(kind, what, message)
+        if then is not None:
+            then()
 
     def _fail(self, error: BaseException, trace: str) -> None:
         self.writing -= 1

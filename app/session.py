@@ -1,4 +1,4 @@
-"""What the window works on, without Qt: a picture, what to do with it, and what came of it.
+"""What the window works on, without Qt: a picture, what is to be done with it, and what came of it.
 
 Arrays are in the file's own units, as on the command line, so that both write the same bytes; `grey` is one grey level
 of 255 in these units.
@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from denoiser import images, noise, outputs, tiles
-from denoiser.region import Region, iterate_region
-from denoiser.run import Progress
+from denoiser import images, metrics, noise
+from denoiser.fields import load_field
+from denoiser.outcome import Outcome, Progress, Result
+from denoiser.pieces import Region
+from denoiser.run import Request
 from denoiser.samplers import Sampler
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
@@ -56,14 +57,28 @@ class Source:
         return self.picture.grey
 
     @property
+    def black(self) -> float:
+        """The value of black in the file's units."""
+        return self.picture.black
+
+    @property
     def axis(self) -> int | None:
         """Where the channels are."""
         return self.picture.channel_axis
 
+    @property
+    def description(self) -> str:
+        """Size, depth and kind: 4000 × 3000, 8-bit colour, JPEG."""
+        height, width = self.pixels.shape[:2]
+        real = self.pixels.dtype.kind == "f"
+        depth = "float" if real else f"{int(self.picture.largest or np.iinfo(self.pixels.dtype).max).bit_length()}-bit"
+        kind = "grey" if self.axis is None else "colour"
+        return f"{width} × {height}, {depth} {kind}, {self.picture.format}"
+
 
 def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
-    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) * 255 / picture.white
+    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) / picture.grey
     level = level if np.isfinite(level) else 0.0
     return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)))
 
@@ -74,8 +89,12 @@ def load(path: str) -> Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """A run to be done. `sigma` in grey levels; in an experiment so much noise is added first."""
+class Plan:
+    """What the controls ask for; `request` makes it, on a thread, into the value that is run.
+
+    sigma: noise level in grey levels; in an experiment so much is added first. strength, chroma: how much of the noise,
+    and of the colour noise beyond that, is taken away; 1 is all. memory: bytes, None for the default.
+    """
 
     source: Source
     experiment: bool
@@ -83,6 +102,9 @@ class Request:
     sampler: Sampler
     prior: str
     seed: int
+    strength: float = 1.0
+    chroma: float = 1.0
+    memory: int | None = None
 
     def noisy(self) -> np.ndarray:
         """The picture to denoise."""
@@ -90,111 +112,163 @@ class Request:
             return self.source.pixels
         return noise.add_noise(self.source.pixels, self.sigma * self.source.grey, self.seed)
 
+    def request(self, noisy: np.ndarray, region: Region | None = None) -> Request:
+        """The run on this picture, which `noisy` made, or on a region of it."""
+        source = self.source
+        level = self.sigma * self.strength * source.grey
+        return Request(
+            noisy, level, self.sampler, load_field(self.prior), self.seed, source.axis, white=source.picture.white,
+            black=source.picture.black, memory=self.memory, region=region, chroma=self.chroma,
+        )  # fmt: skip
+
     def command(self) -> str:
-        """The command that does the same."""
-        parts = ["denoise", self.source.path or "pasted.png", "--sigma", f"{self.sigma:g}"]
-        parts += ["--add-noise", f"{self.sigma:g}"] if self.experiment else []
-        parts += ["--method", self.sampler.name, "--prior", self.prior, "--seed", str(self.seed)]
-        for name, (kind, spec) in self.sampler.options().items():
-            value, flag = getattr(self.sampler, name), name.replace("_", "-")
-            if value == spec.default:
-                continue
-            if kind is bool:
-                parts.append(f"--{flag}" if value else f"--no-{flag}")
-            else:
-                parts += [f"--{self.sampler.name}-{flag}" if flag == "samples" else f"--{flag}", str(value)]
-        return shlex.join(parts)
+        """The command line that makes the same bytes."""
+        corner = self.request(self.source.pixels[:2, :2])  # the words depend on the type of the pixels only
+        more = ["--add-noise", f"{self.sigma:g}"] if self.experiment else []
+        return corner.command(self.source.path or "pasted.png", *more)
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A run so far, or at its end. Nothing of it changes any more."""
+    """A run so far, or at its end. Nothing of it changes any more.
 
-    request: Request
+    outcome: what the library knows, a Progress while the run goes on, its Result once it has been finished. done: where
+    the picture is finished, bool (height, width); None for everywhere.
+    """
+
+    plan: Plan
     noisy: np.ndarray
+    outcome: Outcome
     mean: np.ndarray
     std: np.ndarray
+    done: np.ndarray | None
     step: int
     total: int
     seconds: float
     eta: float
+    tile: int
     curves: dict[str, Curve]  # psnr, change, std: iterations and values
-    count: int  # particles behind the mean; 0 for a point estimate
-    progress: Progress | None = field(repr=False)
     complete: bool = False
-    samples: np.ndarray | None = None  # once the run has ended
     scored: bool = False  # `finish` has been here
     psnr: float | None = None
     ssim: float | None = None
 
     @property
     def particles(self) -> int:
-        """How many particles can be looked at."""
-        if self.samples is not None:
-            return len(self.samples)
-        return self.progress.particles if self.progress else 0
+        """How many particles can be looked at; `outcome.without` says why there are none."""
+        return self.outcome.particles
 
     def particle(self, index: int) -> np.ndarray:
         """One of them."""
-        if self.samples is not None:
-            return self.samples[index]
-        assert self.progress is not None
-        return self.progress.sample(index)
+        return self.outcome.sample(index) if isinstance(self.outcome, Progress) else self.outcome.samples[index]
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is any uncertainty to show."""
+        return self.plan.sampler.uncertain and (self.done is None or bool(self.done.any()))
+
+    @property
+    def finished(self) -> float:
+        """The share of the picture that is finished."""
+        return 1.0 if self.done is None else float(self.done.mean())
+
+    @property
+    def uncertainty(self) -> float:
+        """The mean standard deviation of a pixel in grey levels, over all that is finished."""
+        return self.outcome.uncertainty / self.plan.source.grey
 
     def interval(self, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The values between which 90 % of the probability lies, a channel each."""
-        if self.samples is not None and len(self.samples) >= 20:
-            low, high = np.quantile(self.samples[:, row, column], (0.05, 0.95), axis=0)
-            return low, high
-        reach = 1.645 * self.std[row, column]
+        reach = metrics.credible_factor(0.9, self.outcome.draws or None) * self.std[row, column]
         return self.mean[row, column] - reach, self.mean[row, column] + reach
 
 
-def execute(request: Request, task: Any) -> Iterator[Snapshot]:
-    """Do a run; Snapshots as often as the window looks, and the last one always."""
-    source, grey = request.source, request.source.grey
-    noisy = request.noisy()
-    steps = tiles.iterate_tiles(
-        noisy, request.sigma * grey, method=request.sampler, prior=request.prior, seed=request.seed,
-        channel_axis=source.axis, data_range=source.picture.white,
-    )  # fmt: skip
-    curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
-    before = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
+def execute(plan: Plan, task: Any) -> Iterator[Snapshot]:
+    """Do a run; Snapshots as often as the window looks, and the last one always: with its Result."""
+    noisy = plan.noisy()
+    request = plan.request(noisy)
+    book = _Book(plan, request, noisy)
     began = time.perf_counter()
     latest, spent = -_EVERY, 0.0  # when the last Snapshot was made; what they took
     last: Progress | None = None
-    shown = 0
-
-    def snapshot(progress: Progress, complete: bool) -> Snapshot:
-        nonlocal before, shown
-        mean, std = np.array(progress.mean), np.array(progress.std)
-        if progress.step > shown:
-            values = {"std": progress.figures["std"] / grey, "change": _rms(mean - before[0]) / grey}
-            values["change"] /= progress.step - before[1]
-            if request.experiment:
-                values["psnr"] = 20 * np.log10(source.picture.white / max(_rms(mean - source.pixels), 1e-9))
-            for name, value in values.items():
-                curves[name][0].append(progress.step)
-                curves[name][1].append(float(value))
-            before, shown = (mean, progress.step), progress.step
-        total = progress.step if complete else progress.total
-        copied = {name: (list(x), list(y)) for name, (x, y) in curves.items()}
-        kept = progress.detached() if progress.particles else None
-        return Snapshot(
-            request, noisy, mean, std, progress.step, total, progress.seconds, progress.eta, copied,
-            progress.particles, kept, complete,
-        )  # fmt: skip
-
-    for last in steps:
+    for last in request.iterate():
+        book.history.append(last.figures)
         now = time.perf_counter()
         due = now - latest >= _EVERY and spent <= _REPORTING * (now - began) and not task.waiting
         if last.step == 1 or due:
-            made = snapshot(last, False)
+            made = book.snapshot(last)
             latest = time.perf_counter()
             spent += latest - now
             yield made
     assert last is not None  # every sampler yields at least once
-    yield snapshot(last, True)
+    yield book.end(last)
+
+
+class _Book:
+    """Keeps the curves of a run, and what was shown last."""
+
+    def __init__(self, plan: Plan, request: Request, noisy: np.ndarray) -> None:
+        self.plan, self.request, self.noisy = plan, request, noisy
+        self.history: list[dict[str, float]] = []
+        self._curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
+        self._before: tuple[np.ndarray, int] = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
+        self._tiles = -1  # finished when the arrays below were made
+        self._mean = self._std = self._done = None
+
+    def _look(self, progress: Progress) -> bool:
+        """Take the arrays; whether they are new. Of a picture in tiles they are, whenever a tile is finished."""
+        whole = progress.tiles == 1
+        ready = progress.step if whole else progress.step * progress.tiles // progress.total
+        if ready == self._tiles:
+            return False
+        self._tiles = ready
+        self._mean, self._std = progress.mean, progress.std
+        self._done = None if whole or progress.step == progress.total else progress.done
+        return whole or ready > 0
+
+    def snapshot(self, progress: Progress) -> Snapshot:
+        """What is known at this step."""
+        fresh = self._look(progress)
+        mean, std, done = self._mean, self._std, self._done
+        kept = progress.detached()
+        outcome: Outcome = kept if progress.tiles == 1 else _frozen(kept, self.request, mean, std, self.history)
+        if fresh:
+            self._note(progress, mean, outcome.uncertainty)
+        curves = {name: (list(x), list(y)) for name, (x, y) in self._curves.items()}
+        return Snapshot(
+            self.plan, self.noisy, outcome, mean, std, done, progress.step, progress.total, progress.seconds,
+            progress.eta, progress.tile, curves,
+        )  # fmt: skip
+
+    def end(self, progress: Progress) -> Snapshot:
+        """The same of a run that came to its end."""
+        made = self.snapshot(progress)
+        result = _frozen(progress, self.request, made.mean, made.std, self.history, progress.samples)
+        return replace(made, outcome=result, total=made.step, eta=0.0, complete=True)
+
+    def _note(self, progress: Progress, mean: np.ndarray, spread: float) -> None:
+        """A point of each curve."""
+        grey = self.plan.source.grey
+        values = {"std": spread / grey}
+        if progress.tiles == 1:  # how much of a picture in tiles changes says which tile it was
+            values["change"] = _rms(mean - self._before[0]) / grey / max(progress.step - self._before[1], 1)
+            self._before = mean, progress.step
+        if self.plan.experiment:
+            values["psnr"] = 20 * np.log10(255 * grey / max(_rms(mean - self.plan.source.pixels), 1e-9))
+        for name, value in values.items():
+            self._curves[name][0].append(progress.step)
+            self._curves[name][1].append(float(value))
+
+
+def _frozen(
+    progress: Progress, request: Request, mean: np.ndarray, std: np.ndarray, history: list, samples: Any = None
+) -> Result:
+    """A Result of where a run stands."""
+    samples = np.empty((0, *mean.shape), np.float32) if samples is None else samples
+    return Result(
+        mean, std, samples, progress.seconds, request.sampler, request.level, list(history), progress.draws,
+        progress.tiles, request.channel_axis,
+    )  # fmt: skip
 
 
 def _rms(difference: np.ndarray) -> float:
@@ -203,24 +277,22 @@ def _rms(difference: np.ndarray) -> float:
 
 
 def finish(snapshot: Snapshot) -> Snapshot:
-    """What is worth computing only once: the particles as pictures, PSNR and SSIM."""
-    request, grey = snapshot.request, snapshot.request.source.grey
-    samples = snapshot.progress.samples if snapshot.progress is not None else None
+    """What is worth computing only once: the particles of a run that was cancelled, PSNR and SSIM."""
+    plan, outcome = snapshot.plan, snapshot.outcome
+    if isinstance(outcome, Progress):
+        request = plan.request(snapshot.noisy)
+        outcome = _frozen(outcome, request, snapshot.mean, snapshot.std, [], outcome.samples)
     psnr = ssim = None
-    if request.experiment:
-        psnr, ssim = outputs.compare(request.source.pixels / grey, snapshot.mean / grey, request.source.axis)
-    return replace(snapshot, samples=samples, progress=None, scored=True, psnr=psnr, ssim=ssim)
+    if plan.experiment:
+        grey = plan.source.grey
+        psnr, ssim = metrics.compare(plan.source.pixels / grey, snapshot.mean / grey, plan.source.axis)
+    return replace(snapshot, outcome=outcome, scored=True, psnr=psnr, ssim=ssim)
 
 
-def preview(request: Request, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
+def preview(plan: Plan, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
     """The mean in a region, in grey levels, as the whole run will give it."""
-    source = request.source
-    parts = iterate_region(
-        request.noisy(), request.sigma * source.grey, region, method=request.sampler, prior=request.prior,
-        seed=request.seed, channel_axis=source.axis, data_range=source.picture.white,
-    )  # fmt: skip
-    for part in parts:
-        yield region, np.asarray(part.mean / source.grey)
+    for progress in plan.request(plan.noisy(), region).iterate():
+        yield region, np.asarray(progress.mean / plan.source.grey)
 
 
 @dataclass(eq=False)
@@ -233,13 +305,17 @@ class Run:
 
     def row(self) -> dict[str, Any]:
         """What the table and the CSV say."""
-        s, r = self.snapshot, self.snapshot.request
-        options = ", ".join(f"{k}={v}" for k, v in asdict(r.sampler).items())
+        s, p = self.snapshot, self.snapshot.plan
+        options = ", ".join(f"{k}={v}" for k, v in asdict(p.sampler).items())
+        tiles = s.outcome.tiles
         return {
-            "run": self.number, "method": r.sampler.title, "M": s.count or 1, "sigma": r.sigma,
-            "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds, "iterations": s.step, "whole": s.complete,
-            "mode": "experiment" if r.experiment else "restore", "prior": r.prior, "seed": r.seed,
-            "mean std": s.curves["std"][1][-1], "options": options, "picture": r.source.name,
+            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or 1, "sigma": p.sigma,
+            "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds,
+            "iterations": s.step if tiles == 1 else p.sampler.total if s.complete else s.step % p.sampler.total,
+            "tiles": tiles, "finished": s.finished, "whole": s.complete,
+            "mode": "experiment" if p.experiment else "restore", "prior": p.prior, "seed": p.seed,
+            "strength": p.strength, "colour strength": p.chroma,
+            "mean std": s.uncertainty if s.sure else None, "options": options, "picture": p.source.name,
         }  # fmt: skip
 
 
@@ -259,7 +335,9 @@ def save_memory(runs: list[Run]) -> None:
     """Let the particles of the oldest runs go when there are too many to keep."""
     held = 0
     for run in reversed(runs):
-        samples = run.snapshot.samples
-        held += 0 if samples is None else samples.nbytes
-        if held > _MEMORY and samples is not None and run is not runs[-1]:
-            run.snapshot = replace(run.snapshot, samples=None)
+        outcome = run.snapshot.outcome
+        if isinstance(outcome, Result):
+            held += outcome.samples.nbytes
+            if held > _MEMORY and outcome.particles and run is not runs[-1]:
+                bare = replace(outcome, samples=np.empty((0, *outcome.mean.shape), np.float32))
+                run.snapshot = replace(run.snapshot, outcome=bare)

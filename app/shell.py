@@ -9,7 +9,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from qtpy.QtCore import QMimeData, QSettings, Qt
+from qtpy.QtCore import QMimeData, QRect, QSettings, QSize, Qt
 from qtpy.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -22,15 +22,16 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from . import actions, dialogs, theme
+from . import actions, collector, dialogs, theme
 from .background import Background
 from .controls import Controls
 from .opener import Opener, samples
 from .plots import Plots
 from .table import RunTable
 from .viewer import Viewer
+from .welcome import Welcome
 
-_WELCOME = "Drop a picture here, or press Ctrl+O\n\nFile > Samples has some to try"
+_open: set[QMainWindow] = set()  # a window that nobody holds would be collected in the middle of its own painting
 
 
 class Shell(QMainWindow):
@@ -38,6 +39,7 @@ class Shell(QMainWindow):
 
     def __init__(self, settings: QSettings | None) -> None:
         super().__init__()
+        collector.install()
         self.settings = settings if settings is not None else QSettings("mpsvgd", "denoise")
         self.background = Background(self)
         self.opener = Opener(self, self.background, self.settings)
@@ -69,7 +71,8 @@ class Shell(QMainWindow):
 
     def _lay_out(self) -> None:
         self.pages = QStackedWidget()
-        self.pages.addWidget(QLabel(_WELCOME, objectName="welcome", alignment=Qt.AlignCenter))
+        self.welcome = Welcome()
+        self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.viewer)
         self.lower = QSplitter(Qt.Horizontal)
         self.lower.addWidget(self.table)
@@ -91,16 +94,22 @@ class Shell(QMainWindow):
         self.setCentralWidget(whole)
         self.readout = QLabel()
         self.message = QLabel(objectName="faint")
-        self.progress = QProgressBar(textVisible=True)
-        self.progress.setFixedSize(230, 18)
+        self.progress = QProgressBar(textVisible=False)  # the words stand beside it, readable on any colour
+        self.progress.setFixedSize(180, 12)
         self.progress.hide()
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().setMinimumHeight(28)  # with the bar or without it
         self.statusBar().setContentsMargins(8, 0, 12, 0)
         self.statusBar().addWidget(self.readout)
+        self.about_picture = QLabel(objectName="faint")  # size and depth
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
-        self.resize(1280, 800)
+        self.statusBar().addPermanentWidget(self.about_picture)
+        self.fit_screen(QApplication.primaryScreen().availableGeometry())
+
+    def fit_screen(self, room: QRect) -> None:
+        """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
+        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(8, 40)))
 
     def open(self, path: str) -> None:
         """A file or a folder."""
@@ -169,6 +178,16 @@ class Shell(QMainWindow):
         """Whom to cite."""
         dialogs.about(self)
 
+    def showEvent(self, event: object) -> None:
+        """On the screen: held until it is closed."""
+        _open.add(self)
+        super().showEvent(event)
+
+    def closeEvent(self, event: object) -> None:
+        """Off the screen."""
+        _open.discard(self)
+        super().closeEvent(event)
+
     def dragEnterEvent(self, event: object) -> None:
         """Pictures and folders are welcome."""
         if self.opener.welcome(event.mimeData()):
@@ -187,7 +206,10 @@ class Shell(QMainWindow):
         self.settings.setValue("upper", self.upper.saveState())
         self.settings.setValue("lower", self.lower.saveState())
         contents = [view.content for view in self.viewer.views]
-        state = {"controls": self.controls.state(), "theme": self._theme, "contents": contents}
+        controls = self.controls.state()
+        if self.welcome.asking:
+            del controls["experiment"]
+        state = {"controls": controls, "theme": self._theme, "contents": contents}
         state |= {"views": self.viewer.count, "split": self.viewer.split}
         self.settings.setValue("state", json.dumps(state))
 
@@ -199,6 +221,8 @@ class Shell(QMainWindow):
             for view, content in zip(self.viewer.views, state.get("contents", []), strict=False):
                 view.choose(content)
             views, split = state.get("views", 2), bool(state.get("split"))
+            if "experiment" in state.get("controls", {}):
+                self.welcome.settle()
         except (ValueError, TypeError, AttributeError):
             state, views, split = {}, 2, False
         self.acts["viewer.set_split:1" if split else f"viewer.set_views:{views}"].trigger()

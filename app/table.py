@@ -21,8 +21,9 @@ COLUMNS = {
     "PSNR": ("PSNR", "Peak signal-to-noise ratio in decibels: higher is closer to the clean picture"),
     "SSIM": ("SSIM", "Structural similarity: 1 is the clean picture itself"),
     "seconds": ("Seconds", "How long it took"),
+    "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 42, 100, 38, 46, 56, 60, 66
+_WIDTHS = 24, 34, 100, 38, 46, 56, 60, 64, 88
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
 
 
@@ -83,8 +84,9 @@ class RunTable(QTableWidget):
             for column, name in enumerate(COLUMNS):
                 value = values[name]
                 text = "–" if value is None else _FORMS.get(name, "{}").format(value)
-                if name == "method" and not values["whole"]:
-                    text += f" (stopped at {values['iterations']})"
+                if name == "iterations" and not values["whole"]:
+                    part = values["finished"] < 1
+                    text = f"{100 * values['finished']:.0f} % finished" if part else f"stopped at {text}"
                 cell = Cell(text, value)
                 cell.setData(Qt.UserRole, run)
                 cell.setToolTip(tip)

@@ -66,7 +66,8 @@ QPushButton#primary:disabled {{ background: {window}; color: {faint}; border-col
 QPushButton#left {{ border-top-right-radius: 0; border-bottom-right-radius: 0; }}
 QPushButton#right {{ border-top-left-radius: 0; border-bottom-left-radius: 0; border-left: none; }}
 QProgressBar {{ border: 1px solid {border}; border-radius: 5px; background: {panel}; }}
-QProgressBar {{ text-align: center; }}
+QPushButton#choice {{ padding: 12px 28px; min-width: 220px; font-size: 12pt; border-color: {accent}; }}
+QToolButton[fold="true"] {{ padding: 3px 2px; color: {faint}; font-weight: bold; }}
 QProgressBar::chunk {{ background: {accent}; border-radius: 4px; }}
 QTableWidget {{ border: none; background: {panel}; gridline-color: {border}; }}
 QHeaderView::section {{ background: {window}; color: {faint}; border: none; padding: 4px; }}

@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, QRectF, Qt, Signal
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from superqt import QElidingLabel, QLabeledSlider
 
-from denoiser.region import Region
+from denoiser.pieces import Region
 
 from .display import CONTENTS
 from .theme import Colours
@@ -23,6 +23,7 @@ class View(QWidget):
     chosen = Signal()  # other content, or another particle
     hovered = Signal(object)  # (row, column), or None
     flipped = Signal(bool)  # the flip key is down
+    double_clicked = Signal(object)  # QPointF, in pixels of the picture
 
     def __init__(self, content: str, number: int) -> None:
         super().__init__()
@@ -61,7 +62,8 @@ class View(QWidget):
         self.frame.setZValue(4)
         self.box.addItem(self.frame, ignoreBounds=True)
         self.frame.hide()
-        self.empty = QLabel(self.canvas, objectName="faint", alignment=Qt.AlignCenter)
+        self.empty = QLabel(self.canvas, objectName="faint", alignment=Qt.AlignCenter)  # words where no picture is
+        self.empty.setAttribute(Qt.WA_TransparentForMouseEvents)
         self._second: np.ndarray | None = None
 
         head = QHBoxLayout()
@@ -79,6 +81,7 @@ class View(QWidget):
         self.picker.currentIndexChanged.connect(self._choose)
         self.slider.valueChanged.connect(lambda _: self.chosen.emit())
         self.canvas.scene().sigMouseMoved.connect(self._hover)
+        self.canvas.scene().sigMouseClicked.connect(self._click)
 
     @property
     def content(self) -> str:
@@ -103,6 +106,7 @@ class View(QWidget):
         else:
             self.image.setImage(pixels, levels=(0, 255), autoLevels=False)
         self.empty.setText(words if pixels is None else "")
+        self.empty.setVisible(bool(self.empty.text()))
         self.empty.resize(self.canvas.size())
 
     def show_second(self, pixels: np.ndarray | None) -> None:
@@ -133,7 +137,7 @@ class View(QWidget):
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
         """The preview of a region; None takes it away."""
         self.frame.setVisible(place is not None)
-        self.empty.setVisible(place is None)
+        self.empty.setVisible(place is None and bool(self.empty.text()))
         if place is None or pixels is None:
             self.patch.clear()
             return
@@ -159,6 +163,10 @@ class View(QWidget):
         shape = (0, 0) if self.image.image is None else self.image.image.shape
         inside = 0 <= row < shape[0] and 0 <= column < shape[1]
         self.hovered.emit((row, column) if inside else None)
+
+    def _click(self, event: object) -> None:
+        if event.double() and event.button() == Qt.LeftButton:
+            self.double_clicked.emit(self.box.mapSceneToView(event.scenePos()))
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
         """The flip key, and leaving the picture."""

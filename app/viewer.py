@@ -12,7 +12,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
-from denoiser.region import Region
+from denoiser.pieces import Region
 
 from .background import Background
 from .display import CONTENTS, Scene, caption, grey_bytes, render, why_empty
@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
 
 
 class Viewer(QWidget):
-    """The pictures."""
+    """The pictures, side by side or split."""
 
     hovered = Signal(object)
     region_moved = Signal(object)  # Region, when it is let go
@@ -56,6 +56,7 @@ class Viewer(QWidget):
             view.chosen.connect(self._chosen)
             view.hovered.connect(self.hovered)
             view.flipped.connect(self._flip)
+            view.double_clicked.connect(self._fit_or_pixels)
             if view is not self.views[0]:
                 view.box.setXLink(self.views[0].box)
                 view.box.setYLink(self.views[0].box)
@@ -168,22 +169,40 @@ class Viewer(QWidget):
 
     # ---------------------------------------------------------------------------- zoom and region
 
+    def take_keys(self) -> None:
+        """The keyboard belongs to the pictures again."""
+        self.views[0].canvas.setFocus()
+
     def fit(self) -> None:
         """The whole picture."""
         if self.scene is not None:
             height, width = self.scene.source.pixels.shape[:2]
             self.views[0].box.setRange(xRange=(0, width), yRange=(0, height), padding=0.01)
 
+    def _fit_or_pixels(self, at: object) -> None:
+        """A double click: the whole picture; if that is what is seen already, its pixels around the cursor."""
+        if self.scene is None:
+            return
+        height, width = self.scene.source.pixels.shape[:2]
+        (left, right), (top, bottom) = self.views[0].box.viewRange()
+        if left <= 0 and top <= 0 and right >= width and bottom >= height and not self._at_pixels():
+            self.actual_size(at)
+        else:
+            self.fit()
+
     def zoom(self, factor: float) -> None:
         """Around the middle."""
         self.views[0].box.scaleBy((1 / factor, 1 / factor))
 
-    def actual_size(self) -> None:
-        """A pixel of the picture is a pixel of the screen."""
+    def _at_pixels(self) -> bool:
+        return abs(self.views[0].box.viewPixelSize()[0] * self.devicePixelRatioF() - 1) < 1e-3
+
+    def actual_size(self, around: object = None) -> None:
+        """A pixel of the picture is a pixel of the screen; around a point of the picture, or the middle."""
         box = self.views[0].box
         across, down = box.viewPixelSize()
         scale = 1 / self.devicePixelRatioF()
-        box.scaleBy((scale / across, scale / down))
+        box.scaleBy((scale / across, scale / down), center=around)
 
     def move_line(self, share: float) -> None:
         """The line of the split view, by a share of the width."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from qtpy.QtCore import QSettings, QTimer
 from qtpy.QtWidgets import QApplication
@@ -15,10 +16,11 @@ from denoiser.samplers import METHODS
 
 from . import dialogs
 from .background import Task
-from .display import CONTENTS, Scene, caption, readout
+from .display import CONTENTS, Scene, caption, duration, readout
+from .estimate import Estimator
 from .runner import Runner
 from .saver import Saver, figure_panels
-from .session import Request, Run, Snapshot, Source, table_csv
+from .session import Plan, Run, Snapshot, Source, table_csv
 from .shell import Shell
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
@@ -37,7 +39,9 @@ class Window(Shell):
         self.b: Run | None = None
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
-        self._after_save: Callable[[], object] | None = None
+        self._may_close = False  # the user has been asked
+        self._pending = ""  # a file that waits for the answer to the first question
+        self.estimator = Estimator(self.background, self)
         self._connect()
         self.restore()
         self._update_state()
@@ -52,10 +56,16 @@ class Window(Shell):
         c.changed.connect(self._noise_changed)
         c.mode_changed.connect(self.measure)
         c.method_changed.connect(self._preview)
+        c.finished.connect(self.viewer.take_keys)
+        c.run_button.clicked.connect(self.viewer.take_keys)
         r.state_changed.connect(self._update_state)
         r.progressed.connect(self._progressed)
         r.added.connect(self._added)
         r.previewed.connect(self.viewer.show_patch)
+        c.changed.connect(self._ask_time)
+        c.method_changed.connect(self._ask_time)
+        self.estimator.told.connect(c.tell_time)
+        self.welcome.answered.connect(self._answered)
         self.table.chosen.connect(self.choose)
         self.viewer.hovered.connect(self._hovered)
         self.viewer.region_moved.connect(lambda _: self._preview())
@@ -69,25 +79,42 @@ class Window(Shell):
     # ---------------------------------------------------------------------------------- pictures
 
     def open(self, path: str) -> None:
-        """A file or a folder."""
-        if self._may_discard("Open another picture", lambda: self.opener.open(path)):
-            self.opener.open(path)
+        """A file or a folder; at the first start, when the user has said what for."""
+        if self.welcome.asking:
+            self._pending = path
+            self.welcome.waiting(Path(path).name)
+            return
+        self._when_saved("Open another picture", partial(self.opener.open, path))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
-        if not self.opener.welcome(data):
+        self.welcome.settle()  # whoever drops a picture has seen what there is
+        take = self.opener.taker(data)
+        if take is None:
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
-        elif self._may_discard("Open another picture", lambda: None):
-            self.opener.take(data)
+        else:
+            self._when_saved("Open another picture", take)
+
+    def _answered(self, experiment: bool) -> None:
+        """What the user came for."""
+        self.set_mode(experiment)
+        path, self._pending = self._pending, ""
+        if path:
+            self.open(path)
+        elif not experiment:
+            self.choose_file()
 
     def _opened(self, source: Source) -> None:
         self.runner.clear()
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
+        self.controls.chroma.setEnabled(source.axis is not None)
+        self._ask_time()
         self.pages.setCurrentWidget(self.viewer)
-        self.viewer.views[0].canvas.setFocus()
-        height, width = source.pixels.shape[:2]
-        self.tell(f"{width} × {height}, {'colour' if source.axis else 'grey'}, {source.picture.format}")
+        self.viewer.take_keys()
+        self.plots.clear_curves()
+        self.tell("")
+        self.about_picture.setText(source.description)
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:
@@ -100,21 +127,17 @@ class Window(Shell):
             self.controls.sigma.setValue(self.source.measured)
             self.controls.tell_noise(self.source.measured)
 
-    def _request(self, method: str | None = None) -> Request | None:
+    def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
-        c = self.controls
-        if self.source is None:
-            return None
-        sigma = round(c.sigma.value(), 2)
-        return Request(self.source, c.experiment, sigma, c.sampler(method), c.prior.currentData(), c.seed.value())
+        return None if self.source is None else self.controls.plan(self.source, method)
 
     def _noise_changed(self) -> None:
         if self.source is not None:
             self._redo_noise.start()
 
     def _make_noise(self, fit: bool = False) -> None:
-        request = self._request()
-        if request is None:
+        plan = self._plan()
+        if plan is None:
             return
         if self._noise is not None:
             self._noise.stop()
@@ -122,18 +145,21 @@ class Window(Shell):
 
         def done(noisy: object) -> None:
             self._noise = None
-            if request.source is self.source:
-                self._show(Scene(request.source, request.experiment, noisy, a, b), fit)
+            if plan.source is self.source:
+                self._show(Scene(plan.source, plan.experiment, noisy, a, b), fit)
                 self._preview()
 
         self._noise = self.background.start(
-            lambda _: request.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
+            lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
         )
+
+    def _ask_time(self) -> None:
+        self.estimator.ask(None if self.runner.running else self._plan())
 
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
         self.viewer.set_scene(scene, fit)
-        self.plots.show_curves(scene.a, scene.b)
+        self.plots.show_curves(scene.experiment, scene.a, scene.b)
         self.plots.show_histogram(scene)
         self._update_state()
 
@@ -141,32 +167,35 @@ class Window(Shell):
 
     def run(self) -> None:
         """Denoise."""
-        request = self._request()
-        if request is not None:
-            self.runner.start([request])
+        plan = self._plan()
+        if plan is not None:
+            self.estimator.stop()
+            self.runner.start([plan])
 
     def compare(self) -> None:
         """All methods."""
         if self.source is not None:
-            self.runner.start([self._request(method) for method in METHODS])
+            self.estimator.stop()
+            self.runner.start([self._plan(method) for method in METHODS])
 
     def cancel(self) -> None:
         """Stop at once."""
-        self.runner.cancel()
+        if self.runner.running:
+            self.tell("Cancelled before there was a result")
+            self.runner.cancel()
 
     def _progressed(self, snapshot: Snapshot) -> None:
         count, of = self.runner.batch
-        which = f"{snapshot.request.sampler.title} ({count} of {of})  " if of > 1 else ""
-        left = f"{snapshot.eta:.0f} s left" if snapshot.eta >= 1 else "almost done"
+        which = f"{snapshot.plan.sampler.title} ({count} of {of})  " if of > 1 else ""
+        left = f"{duration(snapshot.eta)} left" if snapshot.eta >= 1 else "almost done"
         self.progress.setRange(0, snapshot.total)
         self.progress.setValue(snapshot.step)
-        self.progress.setFormat(f"{snapshot.step} of {snapshot.total}")
-        self.tell(f"{which}{left}")
+        self.tell(f"{which}{snapshot.step} of {snapshot.total} · {left}")
         b = self.b or self.a
-        request, other = snapshot.request, b.snapshot if b else None
-        self.scene = Scene(request.source, request.experiment, snapshot.noisy, snapshot, other)
+        plan, other = snapshot.plan, b.snapshot if b else None
+        self.scene = Scene(plan.source, plan.experiment, snapshot.noisy, snapshot, other)
         self.viewer.set_scene(self.scene)
-        self.plots.show_curves(snapshot, other)
+        self.plots.show_curves(plan.experiment, snapshot, other)
 
     def _added(self, run: Run) -> None:
         self.a, self.b = run, self.a if self.a is not run else self.b
@@ -200,9 +229,9 @@ class Window(Shell):
         self._update_state()
 
     def _preview(self) -> None:
-        request = self._request() if self.acts["show_region"].isChecked() else None
-        if request is not None and self.scene is not None:
-            self.runner.preview(request, self.viewer.region)
+        plan = self._plan() if self.acts["show_region"].isChecked() else None
+        if plan is not None and self.scene is not None:
+            self.runner.preview(plan, self.viewer.region)
 
     # ------------------------------------------------------------------------------------- state
 
@@ -217,9 +246,12 @@ class Window(Shell):
             if (scene.a, scene.b) != (a, b):
                 self.scene = scene = Scene(scene.source, scene.experiment, scene.noisy, a, b)
                 self.viewer.set_scene(scene)
-                self.plots.show_curves(a, b)
+                self.plots.show_curves(scene.experiment, a, b)
                 self.plots.show_histogram(scene)
-        self.table.show_runs(runs, self.a, self.b)
+        if running and self.runner.live is not None:  # the run that goes on is what is shown as A
+            self.table.show_runs(runs, None, self.b or self.a)
+        else:
+            self.table.show_runs(runs, self.a, self.b)
         here, c, acts = self.source is not None, self.controls, self.acts
         free = here and not running
         c.run_button.setText("Running…" if running else "Run")
@@ -248,8 +280,8 @@ class Window(Shell):
 
     # -------------------------------------------------------------------------- saving, and the end
 
-    def save(self, kind: str) -> None:
-        """One of saver.KINDS."""
+    def save(self, kind: str, then: Callable[[], object] | None = None) -> None:
+        """One of saver.KINDS; `then`, if it is written in the end."""
         if self.source is None:
             return
         what: object = self.a
@@ -258,7 +290,7 @@ class Window(Shell):
         elif kind == "figure":
             what = self._panels()
         if what:
-            self.saver.save(kind, what, self.source, self.source.picture.suffix)
+            self.saver.save(kind, what, self.source, self.source.picture.suffix, then)
 
     def _panels(self) -> list:
         scene, contents = self.scene, self.viewer.contents()
@@ -272,11 +304,6 @@ class Window(Shell):
         if kind == "result" and isinstance(what, Run):
             what.saved = True
         self.tell(message)
-        then, self._after_save = self._after_save, None
-        if then is not None:
-            for run in self.runner.runs:
-                run.saved = True  # the user chose to save this one and to go on
-            then()
 
     def copy_table(self) -> None:
         """To the clipboard."""
@@ -285,31 +312,44 @@ class Window(Shell):
 
     def copy_command(self) -> None:
         """The command that does the same as result A, or as the controls if there is none yet."""
-        request = self.a.snapshot.request if self.a is not None else self._request()
-        if request is not None:
-            QApplication.clipboard().setText(request.command())
+        plan = self.a.snapshot.plan if self.a is not None else self._plan()
+        if plan is not None:
+            QApplication.clipboard().setText(plan.command())
             self.tell("The command is on the clipboard")
 
-    def _may_discard(self, what: str, then: Callable[[], object]) -> bool:
-        """Ask, if results would be lost. If the user would rather save, `then` is called afterwards."""
+    def _could_lose(self) -> bool:
+        return self.runner.running or not all(run.saved for run in self.runner.runs)
+
+    def _when_saved(self, what: str, then: Callable[[], object]) -> None:
+        """Do it, after a question if results would be lost: at once, when result A has been saved, or not at all."""
         unsaved = [run for run in self.runner.runs if not run.saved]
-        if not unsaved and not self.runner.running:
-            return True
+        if not self._could_lose():
+            then()
+            return
         count = f"{len(unsaved)} result{'s are' if len(unsaved) > 1 else ' is'} not saved." if unsaved else ""
         text = f"{count} {'A run is under way.' if self.runner.running else ''}".strip()
         save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
         answer = dialogs.ask(self, f"{what}?", text, *save, "Discard", "Cancel")
-        if save and answer == save[0]:
-            self._after_save = then
-            self.save("result")
-            if not self.saver.writing:  # the user thought better of it
-                self._after_save = None
-        return answer == "Discard"
+        if answer == "Discard":
+            then()
+        elif answer != "Cancel":
+            self.save("result", then)
+
+    def end(self, code: int = 0) -> None:
+        """Close without a question, as Ctrl-C does."""
+        self._may_close = True
+        self.close()
+        QApplication.exit(code)
+
+    def _close_unasked(self) -> None:
+        self._may_close = True
+        QTimer.singleShot(0, self.close)  # a window that is being asked to close cannot be closed
 
     def closeEvent(self, event: object) -> None:
         """Ask about what is not saved; stop the threads; remember the settings."""
-        if not self._may_discard("Close", self.close):
+        if not self._may_close and self._could_lose():
             event.ignore()
+            self._when_saved("Close", self._close_unasked)
             return
         self.store()
         self._redo_noise.stop()

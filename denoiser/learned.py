@@ -28,9 +28,8 @@ from denoiser.threads import parallel
 
 QUALITIES = ("fast", "best")
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
-_SIDE = 512  # pixels of a piece, without its halo
+_SIDE = 768  # pixels of a piece at most, without its halo: a fifth of a gigabyte inside the network
 _PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
-_MEMORY = 1 << 30  # bytes that a model file has at most
 
 _DIFFERENCES = (np.array([[-1.0, 1.0]]), np.array([[-1.0], [1.0]]))
 _UNIT = GSM(np.array([1.0]), np.array([1.0]), 1.0)
@@ -56,7 +55,7 @@ def ties(logit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     >>> t, alpha = ties(np.array([-20.0, 0.0, 5.0]))
     >>> t.round(3), alpha.round(3)
-    (array([0.   , 0.134, 0.58 ]), array([1.   , 0.537, 0.016]))
+    (array([0.   , 0.134, 0.562]), array([1.   , 0.537, 0.015]))
     """
     kappa, rest = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(logit))
     a, b = np.ones_like(kappa), np.sqrt(rest * (1 + kappa))
@@ -95,29 +94,28 @@ class Calibration:
 
     levels: noise levels, grey levels, shape (L,). ratios: predicted std / sigma, shape (R,). factors: by quality, shape
     (2, L, R): luminance and colour planes. Between the nodes the logarithms are interpolated.
-    spread: by quality, what logits of ties are shifted by, so that means of blocks hold their intervals as well.
+    shifts: what the logits of edges are shifted by at each level, so that means of blocks hold their intervals too.
     """
 
     levels: np.ndarray
     ratios: np.ndarray
     factors: dict[str, np.ndarray]
-    shift: float
+    shifts: np.ndarray
 
     @staticmethod
     def parse(table: Any, path: Path) -> Calibration:
         """From the card; ValueError for anything else."""
         try:
-            levels, ratios = (np.asarray(table[key], np.float64) for key in ("levels", "ratios"))
+            levels, ratios, shifts = (np.asarray(table[key], np.float64) for key in ("levels", "ratios", "shifts"))
             factors = {quality: np.asarray(table["factors"][quality], np.float64) for quality in QUALITIES}
-            shift = float(table.get("shift", 0.0))
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{label(path)}: the calibration of its card is damaged") from None
         grid = (2, len(levels), len(ratios))
         good = all(f.shape == grid and (f > 0).all() and (f < 100).all() for f in factors.values())
         rising = all(a.ndim == 1 and len(a) > 1 and (a > 0).all() and (np.diff(a) > 0).all() for a in (levels, ratios))
-        if not good or not rising or not np.isfinite(shift):
+        if not good or not rising or shifts.shape != levels.shape or not (np.abs(shifts) < 20).all():
             raise ValueError(f"{label(path)}: the calibration of its card is damaged")
-        return Calibration(levels, ratios, factors, shift)
+        return Calibration(levels, ratios, factors, shifts)
 
     def log_factors(self, quality: str, log_std: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """log of the factor of every pixel, for three planes log(std / sigma) and the noise map, (3, height, width)."""
@@ -125,10 +123,19 @@ class Calibration:
         at_levels, at_ratios = np.log(self.levels), np.log(self.ratios)
         for plane in range(len(log_std)):
             table = np.log(self.factors[quality][min(plane, 1)])
-            level = _place(np.log(np.maximum(sigma[plane], 1e-3)), at_levels)
+            level = _place(_log(sigma[plane]), at_levels)
             ratio = _place(log_std[plane], at_ratios)
             out[plane] = _bilinear(table, level, ratio)
         return out
+
+    def shift(self, sigma: np.ndarray) -> np.ndarray:
+        """What the logits of a pixel's edges are shifted by."""
+        return np.interp(_log(sigma), np.log(self.levels), self.shifts).astype(np.float32)
+
+
+def _log(sigma: np.ndarray) -> np.ndarray:
+    """log of the noise map, which may hold zeros."""
+    return np.log(np.maximum(sigma, 1e-3))
 
 
 def _place(values: np.ndarray, nodes: np.ndarray) -> np.ndarray:
@@ -222,20 +229,29 @@ def predict(
     out = Prediction(*(np.empty(planes.shape if edges or k < 2 else (0, 0, 0), np.float32) for k in range(4)))
 
     def piece(corner: tuple[int, int]) -> None:
-        inner, outer = _windows(corner, planes.shape[1:], model.halo)
+        inner, outer = _windows(corner, sides, planes.shape[1:], model.halo)
         found = _piece(model, planes[:, outer[0], outer[1]], noise[:, outer[0], outer[1]], quality)
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True))
         for whole, part in zip(out[: 4 if edges else 2], found, strict=False):
             whole[:, inner[0], inner[1]] = part[: len(planes), cut[0], cut[1]]
 
     height, width = planes.shape[1:]
-    parallel(piece, [(y, x) for y in range(0, height, _SIDE) for x in range(0, width, _SIDE)])
+    sides = _side(height), _side(width)
+    parallel(piece, [(y, x) for y in range(0, height, sides[0]) for x in range(0, width, sides[1])])
     return out
 
 
-def _windows(corner: tuple[int, int], shape: tuple[int, ...], halo: int) -> tuple[list[slice], list[slice]]:
+def _side(length: int) -> int:
+    """Into what a length is cut: equal parts of at most _SIDE pixels, multiples of 8."""
+    parts = -(-length // _SIDE)
+    return -(-length // (parts * ALIGNED)) * ALIGNED
+
+
+def _windows(
+    corner: tuple[int, int], sides: tuple[int, int], shape: tuple[int, ...], halo: int
+) -> tuple[list[slice], list[slice]]:
     """Rows and columns of a piece, without and with its halo, which begins at a multiple of 8 like the piece."""
-    inner = [slice(c, min(c + _SIDE, n)) for c, n in zip(corner, shape, strict=True)]
+    inner = [slice(c, min(c + side, n)) for c, side, n in zip(corner, sides, shape, strict=True)]
     outer = [slice(max(i.start - halo, 0), min(i.stop + halo, n)) for i, n in zip(inner, shape, strict=True)]
     return inner, outer
 
@@ -251,7 +267,8 @@ def _piece(model: Model, planes: np.ndarray, sigma: np.ndarray, quality: str) ->
     mean, log_std, right, down = _passes(model, full, noise, quality)
     if model.calibration is not None:
         log_std = log_std + model.calibration.log_factors(quality, log_std, noise)
-        right, down = right + np.float32(model.calibration.shift), down + np.float32(model.calibration.shift)
+        shift = model.calibration.shift(noise)
+        right, down = right + shift, down + shift
     found = [mean / unit, np.exp(log_std) * noise / unit, right, down]
     return [part[:, :height, :width] for part in found]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 _WINDOW = 11  # pixels a side that SSIM compares
@@ -118,3 +120,43 @@ def errors_by_std(
     counts = np.bincount(bins, minlength=len(edges) - 1)
     squares = np.bincount(bins, ((truth - mean) ** 2).ravel(), minlength=len(edges) - 1)
     return counts, np.sqrt(squares / np.maximum(counts, 1))
+
+
+def joint_coverage(truth: np.ndarray, samples: np.ndarray, level: float = 0.9) -> dict[str, float]:
+    """Share of pixels, of differences of neighbours and of means of n x n blocks that their intervals hold.
+
+    truth: shape (height, width) or (height, width, channels). samples: particles, shape (M, ...), M >= 2. The interval
+    of a quantity is its mean over the particles +- credible_factor(level, M) times its standard deviation over them.
+    Blocks that do not fit are left out; nan where none does.
+
+    >>> draws = np.random.default_rng(0).normal(size=(51, 64, 64))
+    >>> {name: round(share, 1) for name, share in joint_coverage(draws[0], draws[1:]).items()}
+    {'pixels': 0.9, 'differences': 0.9, '2x2': 0.9, '4x4': 0.9, '8x8': 0.9, '16x16': 0.9}
+    """
+    truth, samples = np.asarray(truth, np.float64), np.asarray(samples)
+    if len(samples) < 2 or samples.shape[1:] != truth.shape:
+        raise ValueError(f"at least two samples of shape {truth.shape} are needed, got {samples.shape}")
+    factor = credible_factor(level, len(samples))
+
+    def held(quantity: Callable[[np.ndarray], np.ndarray]) -> float:
+        true = quantity(truth)
+        if not true.size:
+            return float("nan")
+        drawn = np.stack([quantity(sample.astype(np.float64)) for sample in samples])
+        return float(np.mean(np.abs(true - drawn.mean(axis=0)) <= factor * drawn.std(axis=0, ddof=1)))
+
+    found = {"pixels": held(lambda x: x), "differences": held(_differences)}
+    for n in (2, 4, 8, 16):
+        found[f"{n}x{n}"] = held(lambda x, n=n: _block_means(x, n))  # type: ignore[misc]
+    return found
+
+
+def _differences(x: np.ndarray) -> np.ndarray:
+    """Of neighbours, to the right and down, as one flat array."""
+    return np.concatenate([np.diff(x, axis=0).ravel(), np.diff(x, axis=1).ravel()])
+
+
+def _block_means(x: np.ndarray, n: int) -> np.ndarray:
+    """Means of the n x n blocks that fit."""
+    rows, columns = (length // n for length in x.shape[:2])
+    return x[: rows * n, : columns * n].reshape(rows, n, columns, n, *x.shape[2:]).mean(axis=(1, 3))

@@ -140,6 +140,16 @@ class Noise:
 
         return replace(self, channels=tuple(map(times, self.channels)), planes=tuple(map(times, self.planes)))
 
+    def in_units(self, grey: float, black: float = 0.0) -> Noise:
+        """Noise told in grey levels of 255, for a picture in which `grey` is one of them and `black` the level 0."""
+
+        def moved(plane: PlaneNoise) -> PlaneNoise:
+            brightness = tuple(b * grey + black for b in plane.brightness)
+            return replace(plane, brightness=brightness, sigma=tuple(s * grey for s in plane.sigma))
+
+        channels, planes = tuple(map(moved, self.channels)), tuple(map(moved, self.planes))
+        return replace(self, channels=channels, planes=planes, white=255 * grey)
+
     def map(self, picture: np.ndarray, channel_axis: int | None = None) -> np.ndarray:
         """The standard deviation of every pixel, the shape of the picture.
 

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import tifffile
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, features
 
 ICC = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
@@ -15,7 +15,7 @@ def noise(shape, dtype="uint8", seed=0):
     rng = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         return rng.random(shape).astype(dtype)
-    return rng.integers(0, np.iinfo(dtype).max + 1, shape).astype(dtype)
+    return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
 
 
 def saved(image, codec, **options):
@@ -92,6 +92,32 @@ def lzw16(image, predictor=1):
     return struct.pack("<2sHI", b"II", 42, 8 + len(packed)) + packed + table + bytes(4)
 
 
+def reversed_bits(data):
+    """The same TIFF with the bits of its pixels in reverse, and FillOrder 2 to say so."""
+    with tifffile.TiffFile(io.BytesIO(data)) as file:
+        page = file.pages.first
+        spans = list(zip(page.dataoffsets, page.databytecounts, strict=True))
+    out = bytearray(data)
+    flipped = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+    for start, count in spans:
+        out[start : start + count] = bytes(out[start : start + count]).translate(flipped)
+    return with_tag(bytes(out), 266, 2)
+
+
+def with_tag(data, tag, value):
+    """The same little TIFF with one more tag of the type SHORT: a new first directory, at the end of the file."""
+    order = {b"II": "<", b"MM": ">"}[data[:2]]
+    (start,) = struct.unpack_from(f"{order}I", data, 4)
+    (count,) = struct.unpack_from(f"{order}H", data, start)
+    entries = [data[start + 2 + 12 * i : start + 14 + 12 * i] for i in range(count)]
+    entries = [e for e in entries if struct.unpack_from(f"{order}H", e)[0] != tag]
+    entries.append(struct.pack(f"{order}HHIHH", tag, 3, 1, value, 0))
+    entries.sort(key=lambda e: struct.unpack_from(f"{order}H", e)[0])
+    body = data + bytes(len(data) % 2)
+    table = struct.pack(f"{order}H", len(entries)) + b"".join(entries) + bytes(4)
+    return body[:4] + struct.pack(f"{order}I", len(body)) + body[8:] + table
+
+
 def exif(orientation=1, order="<", filler=b"a camera"):
     """An EXIF block: maker, orientation, and an inner directory with a long value."""
     mark = b"II" if order == "<" else b"MM"
@@ -105,6 +131,7 @@ def exif(orientation=1, order="<", filler=b"a camera"):
 
 GREY, RGB, LA, RGBA = (noise((23, 31)), noise((23, 31, 3)), noise((23, 31, 2)), noise((23, 31, 4)))
 DEEP = {count: noise((23, 31, count), "uint16", count) for count in (1, 2, 3, 4)}
+SIGNED = noise((23, 31), "int16")
 _PALETTE = Image.fromarray(RGB).quantize(17)
 _CLEAR = _PALETTE.copy()
 _CLEAR.info["transparency"] = bytes(range(0, 255, 15))
@@ -184,7 +211,38 @@ LOSSLESS = {
     "tiff-float-grey": (tiff(noise((23, 31), "float32")), noise((23, 31), "float32"), None),
     "tiff-float-rgb": (tiff(noise((23, 31, 3), "float32"), photometric="rgb"), noise((23, 31, 3), "float32"), None),
     "tiff-double": (tiff(noise((23, 31), "float64")), noise((23, 31), "float64"), None),
+    "tiff-half": (tiff(noise((23, 31), "float16")), noise((23, 31), "float16"), None),
+    "tiff-int16": (tiff(SIGNED), SIGNED, None),
+    "tiff-int16-deflate": (tiff(SIGNED, compression="zlib", predictor=True), SIGNED, None),
+    "tiff-int32": (tiff(SIGNED.astype(np.int32) * 9999), SIGNED.astype(np.int32) * 9999, None),
+    "tiff-uint32": (tiff(noise((23, 31, 3), "uint32"), photometric="rgb"), noise((23, 31, 3), "uint32"), None),
+    "tiff-float-predicted": (
+        tiff(noise((23, 31), "float32"), compression="zlib", predictor=3),
+        noise((23, 31), "float32"),
+        None,
+    ),
+    "tiff-lzma": (tiff(RGB, photometric="rgb", compression="lzma"), RGB, None),
+    "tiff-reversed-bits": (reversed_bits(tiff(GREY)), GREY, None),
+    "tiff16-reversed-bits": (reversed_bits(tiff(DEEP[3], photometric="rgb", byteorder=">")), DEEP[3], None),
+    "tiff-reversed-deflate": (reversed_bits(tiff(GREY, compression="zlib")), GREY, None),
+    "tiff-1bit-reversed": (
+        reversed_bits(saved(Image.fromarray(GREY > 99), "TIFF")),
+        (GREY > 99) * np.uint8(255),
+        None,
+    ),
 }
+try:
+    import imagecodecs  # noqa: F401
+except ImportError:
+    pass
+else:
+    _TWELVE = DEEP[1][..., 0] >> 4
+    LOSSLESS |= {
+        "tiff-zstd": (tiff(RGB, photometric="rgb", compression="zstd", predictor=True), RGB, None),
+        "tiff-lerc": (tiff(DEEP[1][..., 0], compression="lerc"), DEEP[1][..., 0], None),
+        "tiff-jpeg2000": (tiff(DEEP[3], photometric="rgb", compression="jpeg2000"), DEEP[3], None),
+        "tiff-12bit": (tiff(_TWELVE, bitspersample=12, compression=None), _TWELVE, None),
+    }
 LOSSY = {
     "jpeg-grey": saved(GREY, "JPEG"),
     "jpeg-rgb": saved(RGB, "JPEG"),
@@ -193,8 +251,24 @@ LOSSY = {
     "webp-lossy": saved(RGBA, "WEBP", quality=80),
     "tiff-jpeg": saved(RGB, "TIFF", compression="jpeg"),
 }
+if features.check("avif"):
+    LOSSY["avif"] = saved(RGBA, "AVIF", exif=exif(6))
+try:
+    import pillow_heif
+except ImportError:
+    pass
+else:
+    _HEIC = io.BytesIO()
+    pillow_heif.encode("RGB", (31, 23), RGB.tobytes(), _HEIC, quality=80, exif=b"Exif\0\0" + exif(6))
+    LOSSY["heic"] = _HEIC.getvalue()
 EVERY = {**{name: file for name, (file, _, _) in LOSSLESS.items()}, **LOSSY}
 
+STACKS = {
+    "stack": tiff(noise((3, 11, 9), "uint16"), photometric="minisblack"),
+    "stack-deflate": tiff(noise((3, 11, 9, 3)), photometric="rgb", compression="zlib"),
+    "stack-imagej": tiff(noise((3, 11, 9)), imagej=True, metadata={"axes": "ZYX"}),
+    "motion": LOSSY["jpeg-metadata"] + bytes(range(256)),
+}
 _FRAMES = [Image.fromarray(noise((9, 11, 3), seed=seed)) for seed in range(3)]
 _SHAPE = {"save_all": True, "append_images": _FRAMES[1:]}
 # name -> (file, a word of the reason)
@@ -202,14 +276,14 @@ REFUSED = {
     "animated.png": (saved(_FRAMES[0], "PNG", **_SHAPE), "animated"),
     "animated.webp": (saved(_FRAMES[0], "WEBP", **_SHAPE), "animation"),
     "animated.gif": (saved(_FRAMES[0], "GIF", **_SHAPE), "not a PNG"),
-    "pages.tif": (saved(_FRAMES[0], "TIFF", **_SHAPE), "several pictures"),
+    "pages.tif": (saved(_FRAMES[0], "TIFF", **_SHAPE), "a stack of 3 pictures"),
+    "raw.tif": (with_tag(tiff(GREY), 50706, 1), "raw"),
+    "bayer.tif": (tiff(GREY, photometric="cfa"), "raw"),
     "cmyk.jpg": (saved(_FRAMES[0].convert("CMYK"), "JPEG"), "CMYK"),
     "cmyk.tif": (saved(_FRAMES[0].convert("CMYK"), "TIFF"), "CMYK"),
     "lab.tif": (saved(_FRAMES[0].convert("LAB"), "TIFF"), "colour space"),
-    "int32.tif": (tiff(noise((9, 11), "uint32")), "32-bit whole"),
-    "signed.tif": (tiff(noise((9, 11), "int16")), "signed"),
+    "int64.tif": (tiff(noise((9, 11), "uint8").astype(np.int64)), "64-bit signed"),
     "complex.tif": (tiff(noise((9, 11), "float32").astype(np.complex64)), "complex"),
-    "half.tif": (tiff(noise((9, 11), "float32").astype(np.float16)), "16-bit real"),
     "nan.tif": (tiff(np.full((9, 11), np.nan, np.float32)), "not numbers"),
     "five.tif": (tiff(noise((9, 11, 5)), photometric="rgb", planarconfig="contig"), "samples"),
     "eps.png": (saved(_FRAMES[0], "EPS"), "not a PNG"),
@@ -245,6 +319,12 @@ def _patched(data, place, code, *values):
     return bytes(out)
 
 
+def _scans(data, count):
+    """A JPEG whose only scan is there many times."""
+    start, end = data.index(b"\xff\xda"), data.rindex(b"\xff\xd9")
+    return data[:start] + data[start:end] * count + data[end:]
+
+
 _ZEROS = zlib.compress(bytes(1 << 26), 9)
 # Files that claim more than they hold, or unpack to more than they claim.
 NASTY = {
@@ -265,10 +345,11 @@ NASTY = {
     "tiles.tif": _tiff_bomb(14, 14, _ZEROS, t322=2**31, t323=2**31, t324=8, t325=99),
     "huge.jpg": _patched(saved(RGB, "JPEG"), saved(RGB, "JPEG").index(b"\xff\xc0") + 5, ">HH", 65535, 65535),
     "tall.jpg": _patched(saved(RGB, "JPEG"), saved(RGB, "JPEG").index(b"\xff\xc0") + 5, ">HH", 14000, 14000),
-    "scans.jpg": saved(RGB, "JPEG") + b"\xff\xda" * 1000,
+    "scans.jpg": _scans(saved(RGB, "JPEG"), 1000),
     "canvas.webp": _patched(saved(RGBA, "WEBP", icc_profile=ICC), 24, "<HBHB", 16382, 0, 16382, 0),
     "thin.tif": _tiff_bomb(1, 199_000_000, bytes(99), t278=1),
     "thin16.png": _ihdr(1, 110_000, 16, 0, packed=zlib.compress(bytes(330_000))),
     "words.pgm": b"P2 2 2 255\n1 -2 3 4",
+    "pages-loop.tif": _tiff_bomb(14, 14, bytes(196), t259=1)[:-4] + struct.pack("<I", 8 + 196),
     "loop.tif": struct.pack("<2sHI", b"II", 42, 8) + struct.pack("<HHHIII", 1, 34665, 4, 1, 8, 8),
 }

@@ -11,157 +11,17 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from hands import LONG, QUICK, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from PIL import Image
-
-pytest.importorskip("PyQt5", reason="the window's tests need the gui extra")
-pytest.importorskip("pytestqt", reason="the window's tests need the gui extra")
-from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, Qt, QTimer, QUrl
-from qtpy.QtGui import QDropEvent, QImage, QKeySequence, QMouseEvent
-from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QMessageBox, QTextBrowser
+from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from qtpy.QtGui import QDropEvent, QImage, QMouseEvent
+from qtpy.QtWidgets import QApplication, QDialog, QTextBrowser
 
 import denoiser
+from conftest import ROOT
 from denoiser import add_noise, images
-from denoiser.region import Region, iterate_region
+from denoiser.pieces import Region
 from denoiser.samplers.mp_svgd import MPSVGD
-
-QUICK = {"particles": 4, "iterations": 6, "samples": 8, "burn_in": 4, "keep": 8}  # what makes any method quick
-LONG = 60_000
-
-
-@pytest.fixture
-def clean():
-    """64x64 pixels of a photograph."""
-    return images.read(ROOT / "sample_images" / "camera.png").pixels[60:124, 190:254]
-
-
-@pytest.fixture
-def file(tmp_path, clean):
-    path = tmp_path / "clean.png"
-    Image.fromarray(clean).save(path)
-    return path
-
-
-@pytest.fixture
-def noisy_file(tmp_path, clean):
-    path = tmp_path / "noisy.png"
-    Image.fromarray(np.clip(add_noise(clean, 20), 0, 255).astype(np.uint8)).save(path)
-    return path
-
-
-@pytest.fixture
-def settings(tmp_path):
-    return QSettings(str(tmp_path / "settings.ini"), QSettings.IniFormat)
-
-
-@pytest.fixture
-def window(qtbot, settings):
-    from denoiser_app.window import Window
-
-    window = Window(settings)
-    qtbot.addWidget(window, before_close_func=_discard)
-    window.show()
-    qtbot.waitExposed(window)
-    return window
-
-
-def _discard(window):
-    """Let it close without a question."""
-    window.runner.clear()
-
-
-# --------------------------------------------------------------------------- what a user's hand does
-
-
-def choose_files(monkeypatch, opened=None, saved=None):
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *a, **k: (str(opened or ""), ""))
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a, **k: (str(saved or ""), ""))
-
-
-def press(qtbot, window, keys):
-    """A shortcut, as the keyboard sends it; which action has it is the window's affair."""
-    (action,) = [a for a in window.acts.values() if keys in [s.toString() for s in a.shortcuts()]]
-    assert action.isEnabled(), keys
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=LONG)
-    with qtbot.waitSignal(action.triggered, timeout=LONG):
-        code = QKeySequence(keys)[0]
-        qtbot.keyClick(
-            window,
-            Qt.Key(code & ~int(Qt.KeyboardModifierMask)),
-            Qt.KeyboardModifiers(code & int(Qt.KeyboardModifierMask)),
-        )
-
-
-def open_(qtbot, window, monkeypatch, path):
-    choose_files(monkeypatch, opened=path)
-    press(qtbot, window, "Ctrl+O")
-    qtbot.waitUntil(lambda: window.source is not None and window.source.path == str(path), timeout=LONG)
-    qtbot.waitUntil(lambda: window.viewer.views[0].image.image is not None, timeout=LONG)
-
-
-def set_method(window, method, **options):
-    box = window.controls.method
-    box.setCurrentIndex(box.findData(method))
-    for name, value in (QUICK | options).items():
-        editor = window.controls.options.editors.get(name)
-        if editor is not None:
-            editor.setValue(value)
-
-
-def run(qtbot, window):
-    before = len(window.table.runs())
-    qtbot.mouseClick(window.controls.run_button, Qt.LeftButton)
-    assert not window.controls.run_button.isEnabled()
-    finished(qtbot, window, before + 1)
-
-
-def finished(qtbot, window, count):
-    def ready():
-        shown = window.table.runs()
-        return window.controls.run_button.isEnabled() and len(shown) == count and all(r.snapshot.scored for r in shown)
-
-    qtbot.waitUntil(ready, timeout=LONG)
-
-
-def text(window, row, column):
-    return window.table.item(row, column).text()
-
-
-def answer(choice, asked=None):
-    """Click a button of the next question."""
-
-    def click():
-        box = QApplication.activeModalWidget()
-        if box is None:
-            QTimer.singleShot(20, click)
-            return
-        if asked is not None:
-            asked.append(box.informativeText())
-        next(b for b in box.buttons() if b.text() == choice).click()
-
-    QTimer.singleShot(0, click)
-
-
-def warning(qtbot):
-    """The text of the warning that is on the screen, which is then closed."""
-    boxes = []
-
-    def there():
-        boxes[:] = [w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox) and w.isVisible()]
-        return bool(boxes)
-
-    qtbot.waitUntil(there, timeout=LONG)
-    words = boxes[0].text() + " " + boxes[0].informativeText()
-    boxes[0].button(QMessageBox.Ok).click()
-    return words
-
-
-def save(qtbot, window, monkeypatch, keys, path):
-    choose_files(monkeypatch, saved=path)
-    press(qtbot, window, keys)
-    qtbot.waitUntil(lambda: os.path.exists(path) and not window.saver.writing, timeout=LONG)
-
 
 # ---------------------------------------------------------------------------------------- the story
 
@@ -221,7 +81,7 @@ def test_the_mean_builds_up_while_it_runs(qtbot, window, file, monkeypatch):
     qtbot.mouseClick(window.controls.cancel_button, Qt.LeftButton)
     assert window.controls.run_button.isEnabled()  # at once
     finished(qtbot, window, 1)
-    assert "stopped" in text(window, 0, 2)
+    assert text(window, 0, 8).startswith("stopped at ")
     assert window.table.runs()[0].snapshot.step < 1004
     assert len(window.plots.plots[0].listDataItems()[0].getData()[0]) > 3  # the curve
 
@@ -411,7 +271,7 @@ def test_any_content_in_any_view(qtbot, window, file, clean, tmp_path, monkeypat
     assert view.slider.maximum() == QUICK["particles"] - 1
     press(qtbot, window, ".")
     qtbot.waitUntil(lambda: not np.array_equal(view.image.image, shown["particle"]), timeout=LONG)
-    assert np.abs(view.image.image - np.clip(snapshot.samples[1], 0, 255)).max() <= 0.51
+    assert np.abs(view.image.image - np.clip(snapshot.outcome.samples[1], 0, 255)).max() <= 0.51
     save(qtbot, window, monkeypatch, "Ctrl+E", tmp_path / "figure.png")
     with Image.open(tmp_path / "figure.png") as figure:
         assert figure.width > 3 * 64
@@ -453,8 +313,7 @@ def test_values_under_the_cursor(qtbot, window, file, clean, monkeypatch):
         QApplication.sendEvent(view.canvas.viewport(), event)
         qtbot.wait(30)  # pyqtgraph leaves out what comes too fast
     words = window.readout.text()
-    samples = window.a.snapshot.samples[:, 20, 10]
-    low, high = np.quantile(samples, (0.05, 0.95))
+    low, high = window.a.snapshot.interval(20, 10)
     assert "x 10  y 20" in words
     assert f"clean {clean[20, 10]}" in words
     assert f"mean {window.a.snapshot.mean[20, 10]:.1f} ± {window.a.snapshot.std[20, 10]:.1f}" in words
@@ -488,7 +347,7 @@ def test_a_region_is_what_the_whole_gives_there(prior):
     noisy, region = add_noise(clean, 20), Region(41, 50, 75, 94)
     options = {"method": "mp-svgd", "prior": prior, "start": "noisy", "particles": 4, "iterations": 6}
     whole = denoiser.denoise(noisy, 20, data_range=255, **options)
-    part = list(iterate_region(noisy, 20, region, data_range=255, **options))[-1]
+    part = denoiser.denoise(noisy, 20, data_range=255, region=region, **options)
     np.testing.assert_allclose(part.mean, region.of(whole.mean), atol=1e-3)
     np.testing.assert_allclose(part.std, region.of(whole.std), atol=1e-3)
 
@@ -513,17 +372,32 @@ def test_every_action_has_a_key_and_the_help_page_lists_it(qtbot, window):
 
 
 def test_options_come_from_the_fields_and_presets_set_them(qtbot, window):
+    from denoiser_app.controls import preset
+
     controls = window.controls
     for name, sampler in denoiser.METHODS.items():
         controls.method.setCurrentIndex(controls.method.findData(name))
         assert set(controls.options.editors) == set(sampler.options())
         assert controls.sampler() == sampler()
-    controls.quality.setCurrentIndex(controls.quality.findData("fast"))
-    assert controls.sampler() == denoiser.METHODS["mp-svgd"](particles=8, iterations=16)
-    controls.options.editors["particles"].setValue(9)
-    assert controls.quality.currentData() == "custom"
-    controls.quality.setCurrentIndex(controls.quality.findData("best"))
-    assert (controls.method.currentData(), controls.prior.currentData()) == ("gibbs", "foe3x3")
+    for quality in ("fast", "best"):
+        controls.quality.setCurrentIndex(controls.quality.findData(quality))
+        sampler, prior = preset(quality)
+        assert controls.sampler() == sampler
+        assert (controls.method.currentData(), controls.prior.currentData()) == (sampler.name, prior.name)
+        controls.options.editors["particles"].setValue(9)
+        assert controls.quality.currentData() == "custom"
+
+
+def test_method_and_image_model_fit_each_other(window):
+    controls = window.controls
+    controls.method.setCurrentIndex(controls.method.findData("direct"))
+    assert controls.prior.currentData() == "learned"
+    controls.prior.setCurrentIndex(controls.prior.findData("foe3x3"))
+    assert controls.method.currentData() == "mp-svgd"
+    assert set(controls.options.editors) == set(denoiser.METHODS["mp-svgd"].options())
+    controls.quality.setCurrentIndex(controls.quality.findData("normal"))
+    controls.method.setCurrentIndex(controls.method.findData("gibbs"))
+    assert controls.prior.currentData() == "pairwise"
 
 
 def test_settings_are_remembered(qtbot, window, settings):
@@ -547,7 +421,7 @@ def test_settings_are_remembered(qtbot, window, settings):
     assert again.viewer.count == 3
 
 
-def test_unreadable_settings_are_left_out(qtbot, settings):
+def test_unreadable_settings_are_left_out(desk, qtbot, settings):
     from denoiser_app.window import Window
 
     settings.setValue("state", '{"controls": [1], "theme": 3}')
@@ -667,7 +541,9 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 import denoiser_app, denoiser_app.window as module
 path, seed, scratch = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 random.seed(seed)
-module.Window.__init__.__defaults__ = (QSettings(scratch, QSettings.IniFormat),)
+settings = QSettings(scratch, QSettings.IniFormat)
+settings.setValue("state", '{"controls": {"experiment": true}}')
+module.Window.__init__.__defaults__ = (settings,)
 made = []
 plain = module.Window.show
 def show(window):

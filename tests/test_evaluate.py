@@ -149,7 +149,7 @@ def test_bad_methods(method, message):
 
 
 def test_bad_arguments():
-    assert parse_method("gibbs:rao_blackwell=true") == ("gibbs", {"rao_blackwell": True})
+    assert parse_method("gibbs:rao_blackwell=true") == ("gibbs", None, {"rao_blackwell": True})
     good = images(1)
     for arguments, options in (
         (({}, ["tv"], [10]), {}), ((good, [], [10]), {}), ((good, ["tv"], []), {}), ((good, ["tv"], [0]), {}),

@@ -1,5 +1,6 @@
 """Numba must never break a start: real processes with unusable, damaged and shared caches."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -7,8 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from denoiser import denoise, threads
 from denoiser.exp2 import exp2, rough_exp2
 from denoiser.jit import kernel
@@ -66,6 +67,38 @@ def test_damaged_cache(tmp_path):
     third = _python(RUN, NUMBA_CACHE_DIR=str(tmp_path))  # mended by the second
     assert third.stdout == first.stdout
     assert not third.stderr
+
+
+def test_kernels_call_only_what_is_put_into_them():
+    """A kernel that is called and not inlined makes the bytes depend on whether the cache was warm."""
+    defined, called = {}, set()
+    for path in (ROOT / "denoiser").rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef):
+                source = " ".join(ast.unparse(d) for d in node.decorator_list)
+                if source.startswith(("kernel(", "compiled(", "inlined(", "njit(")):
+                    defined[node.name] = source
+                    names = (n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+                    called |= {n.func.id for n in names}
+    assert len(defined) > 20
+    assert {"gather", "filter_responses", "exp2"} <= called & set(defined)
+    for name in called & set(defined):
+        assert "inline" in defined[name], f"{name} is called by a kernel: it must be `inlined`"
+
+
+TWICE = """
+import numpy as np, denoiser
+image = np.random.default_rng(0).uniform(0, 255, (60, 70)).cumsum(1) % 255
+for method, options in (("mp-svgd", {"iterations": 6}), ("mp-svgd-s", {"iterations": 6}), ("hmc", {"samples": 6})):
+    result = denoiser.denoise(image, 12, method=method, prior="foe3x3", **options)
+    print(result.samples.astype(float).sum().hex())
+"""
+
+
+@pytest.mark.slow
+def test_a_cold_and_a_warm_cache_give_the_same_bytes(tmp_path):
+    cold, warm = (_python(TWICE, NUMBA_CACHE_DIR=str(tmp_path)).stdout for _ in range(2))
+    assert cold == warm
 
 
 def test_two_threads_at_once():

@@ -33,7 +33,7 @@ FAST = {"method": "gibbs", "samples": 4, "burn_in": 1}
         (IMAGE, 5, {"prior": "magic"}, "prior must be one of .* got 'magic'"),
         (IMAGE, 5, {"seed": -1}, "seed must be a whole number >= 0, got -1"),
         (IMAGE, 5, {"seed": "x"}, "seed must be a whole number >= 0, got 'x'"),
-        (IMAGE, 5, {"data_range": 0}, "data_range must be > 0, got 0"),
+        (IMAGE, 5, {"data_range": 0}, "must be more than black, 0; got 0"),
     ],
 )
 def test_bad_input_is_named(image, sigma, arguments, message):
@@ -88,18 +88,6 @@ def test_noise():
     assert denoiser.estimate_sigma(noisy) == pytest.approx(12, rel=0.05)
     with pytest.raises(ValueError, match="sigma must be >= 0, got -1"):
         add_noise(noisy, -1)
-
-
-def test_noise_estimates_are_those_of_scikit_image():
-    from skimage.restoration import estimate_sigma
-
-    image = add_noise(np.tile(np.arange(0.0, 90), (71, 1))[..., None] * [1, 2, 0.5], 7, seed=1)
-    for values, axis in ((image, -1), (np.moveaxis(image, -1, 0), 0), (image[..., 0], None)):
-        expected = estimate_sigma(values, average_sigmas=True, channel_axis=axis)
-        assert denoiser.estimate_sigma(values, channel_axis=axis) == pytest.approx(expected, rel=1e-12)
-    assert denoiser.estimate_sigma(np.full((9, 9), 7, np.uint8)) == 0
-    large = add_noise(np.zeros((4100, 3000)), 5)
-    assert denoiser.estimate_sigma(large) == pytest.approx(5, rel=0.01)
 
 
 def test_metrics():
@@ -239,7 +227,7 @@ def test_a_number_without_axes_is_a_number():
 
 def test_absurd_pixels_and_masks_are_refused():
     for value in (1e38, 1e200, -1e9):
-        with pytest.raises(ValueError, match="grey levels of 255"):
+        with pytest.raises(ValueError, match="lies too far from black 0, white 255"):
             request(picture=np.where(IMAGE > 250, value, IMAGE))
     with pytest.raises(ValueError, match="masked"):
         request(picture=np.ma.masked_greater(IMAGE, 200))

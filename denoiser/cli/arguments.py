@@ -24,6 +24,17 @@ def positive(text: str) -> float:
     return value
 
 
+def number(text: str) -> float:
+    """Any finite number, such as the value of black or white."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}")
+    return value
+
+
 def whole(low: int) -> Callable[[str], int]:
     """A whole number >= low."""
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-
-from tqdm import tqdm
 
 from denoiser import images, metrics, noise, panels
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.paths import prepare_folder
+from denoiser.cli.progress import steps
 from denoiser.data import data_folder
-from denoiser.run import Progress, denoise
-from denoiser.samplers import DEFAULT_METHOD, METHODS
+from denoiser.run import make_request
+from denoiser.samplers import METHODS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--image", choices=samples, default="cat", help="bundled photograph (default: cat)")
     parser.add_argument("--overwrite", action="store_true", help="replace pictures that are there already")
     parser.add_argument("--sigma", type=positive, default=20, help="noise to add, in grey levels (default: 20)")
-    parser.add_argument("--method", choices=sorted(METHODS), default=DEFAULT_METHOD, help="default: %(default)s")
+    parser.add_argument("--method", choices=sorted(METHODS), help="default: one pass of the learned field")
     parser.add_argument("--crop", type=whole(16), metavar="N", help="only the N x N pixels in the middle: a quick look")
     parser.add_argument("--seed", type=whole(0), default=0, help="default: 0")
 
@@ -40,14 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
         wrong("--sigma: there is nothing to show without noise")
     names = ("noisy", "denoised", "uncertainty", "side-by-side")
     prepare_folder(arguments.dir, [arguments.dir / f"{name}.png" for name in names], arguments.overwrite)
-    with tqdm(total=METHODS[arguments.method]().total, desc=arguments.method, unit="sweep", file=sys.stderr) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.update(progress.step - bar.n)
-
-        result = denoise(
-            noisy, arguments.sigma, method=arguments.method, seed=arguments.seed, channel_axis=axis, progress=show
-        )
+    request = make_request(
+        noisy, arguments.sigma, method=arguments.method, seed=arguments.seed, channel_axis=axis, data_range=255
+    )
+    method = request.sampler.name
+    result = request.run(lambda run: steps(run, method, quiet=False))
     uncertainty = panels.heat_map(result.std)
     pictures = [("noisy", noisy), ("denoised", result.mean), ("uncertainty", uncertainty)]
     for name, picture in pictures:
@@ -61,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     captions.append("uncertainty (posterior standard deviation)")
     columns = [(caption, picture) for caption, (_, picture) in zip(captions, pictures, strict=True)]
     images.write_png(arguments.dir / "side-by-side.png", panels.side_by_side(columns))
-    print(f"{arguments.image}.png, noise level {arguments.sigma:g}, method {arguments.method}")
+    print(f"{arguments.image}.png, noise level {arguments.sigma:g}, method {method}, prior {request.prior.name}")
     print(f"{'':10} {'PSNR dB':>8} {'SSIM':>8} {'seconds':>8}")
     print("\n".join(rows))
     print(f"pictures: {arguments.dir / 'side-by-side.png'} and the single ones beside it")

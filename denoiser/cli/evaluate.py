@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", help="folder with pictures without noise")
     add("--sigma", type=positive, nargs="+", default=[10.0, 20.0], metavar="N", help="noise levels (default 10 20)")
-    usual = ["mp-svgd", "gibbs", "map", "tv", "nlm"]
-    names = f"{', '.join(METHODS)}; options go after a colon: gibbs:samples=600,chains=2"
+    usual = ["direct", "mp-svgd", "gibbs", "map", "tv", "nlm"]
+    names = f"{', '.join(METHODS)}; a prior of its own and options: gibbs@foe3x3:samples=600,chains=2"
     add("--method", nargs="+", default=usual, metavar="NAME", help=f"{names} (default {' '.join(usual)})")
     add("--particles", type=whole(2), nargs="+", metavar="M", help="numbers of particles, or draws of gibbs, to try")
     add("--seeds", type=whole(1), default=1, metavar="N", help="noisy versions of every picture (default 1)")

@@ -13,7 +13,8 @@ import numpy as np
 
 from denoiser import images
 from denoiser.files import label
-from denoiser.priors import Prior, load_prior
+from denoiser.presets import choose
+from denoiser.priors import Prior
 from denoiser.run import identity
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
@@ -87,26 +88,27 @@ def find_images(folder: str | Path) -> list[Path]:
     return sorted(found)
 
 
-def parse_method(text: str) -> tuple[str, dict[str, Any]]:
-    """A method as users write it, "NAME" or "NAME:OPTION=VALUE,...", as name and options.
+def parse_method(text: str) -> tuple[str, str | None, dict[str, Any]]:
+    """A method as users write it, "NAME", "NAME@PRIOR" or "NAME@PRIOR:OPTION=VALUE,...", as name, prior and options.
 
-    >>> parse_method("gibbs:samples=600,chains=2")
-    ('gibbs', {'samples': 600, 'chains': 2})
+    >>> parse_method("gibbs@foe3x3:samples=600,chains=2")
+    ('gibbs', 'foe3x3', {'samples': 600, 'chains': 2})
     """
-    name, _, rest = text.partition(":")
+    whole, _, rest = text.partition(":")
+    name, _, prior = whole.partition("@")
     options: dict[str, Any] = {}
     known = METHODS[name].options() if name in METHODS else {}
     for part in rest.split(",") if rest else ():
         option, equals, value = part.partition("=")
         if not equals:
-            raise ValueError(f"method {text!r}: must be NAME or NAME:OPTION=VALUE,..., got {part!r}")
+            raise ValueError(f"method {text!r}: must be NAME, NAME@PRIOR or NAME:OPTION=VALUE,..., got {part!r}")
         kind = known[option][0] if option in known else str
         try:
             options[option] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
         except (ValueError, KeyError):
             raise ValueError(f"method {text!r}: {option} cannot be {value!r}") from None
     make_sampler(name, options)  # says what is wrong with the rest
-    return name, options
+    return name, prior or None, options
 
 
 @dataclass(frozen=True)
@@ -144,16 +146,20 @@ class Case:
         return f"{self.method}{count} on {self.image} at sigma {self.sigma:g}, seed {self.seed}"
 
 
-def _samplers(methods: Iterable[str], particles: Sequence[int]) -> list[tuple[str, Sampler, int | None]]:
-    """(method, sampler, particles) for every method and number of particles; once where the method has no number."""
+def _samplers(
+    methods: Iterable[str], particles: Sequence[int], usual: str | Path | Prior
+) -> list[tuple[str, Sampler, Prior, int | None]]:
+    """(method, sampler, prior, draws) for every method and number of draws; once where the method has no number."""
     out = []
     for method in dict.fromkeys(methods):
-        name, options = parse_method(method)
+        name, prior, options = parse_method(method)
         option = METHODS[name].draws_option
         counts = particles if option and option not in options else [None]
         for count in counts:
-            sampler = make_sampler(name, options if count is None else {**options, option: count})
-            out.append((method, sampler, sampler.draws or None))
+            more = options if count is None else {**options, option: count}
+            field = prior or ("learned" if METHODS[name].needs_moments else usual)
+            sampler, loaded = choose("normal", name, field, more)
+            out.append((method, sampler, loaded, sampler.draws or None))
     return out
 
 
@@ -166,7 +172,6 @@ def make_plan(
     prior: str | Path | Prior,
 ) -> list[Case]:
     """All cases, image by image, so that comparisons are complete early. Bad arguments raise ValueError."""
-    loaded = load_prior(prior)
     counts: Sequence[Any] = [particles] if particles is None or isinstance(particles, int) else list(particles)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
     levels = [float(sigma) for sigma in sigmas]
@@ -178,12 +183,12 @@ def make_plan(
     for sigma in levels:
         if not np.isfinite(sigma) or sigma <= 0:
             raise ValueError(f"sigma must be > 0, got {sigma:g}")
-    samplers = _samplers(methods, list(dict.fromkeys(counts)))
+    samplers = _samplers(methods, list(dict.fromkeys(counts)), prior)
     cases: dict[str, Case] = {}
     for truth in truths:
         for sigma in dict.fromkeys(levels):
             for seed in dict.fromkeys(numbers):
-                for method, sampler, count in samplers:
+                for method, sampler, loaded, count in samplers:
                     key = _key(truth, method, sampler, loaded, sigma, seed)
                     case = Case(
                         truth.name, truth.number, method, sampler, loaded, count, sigma, seed, truth.size, key

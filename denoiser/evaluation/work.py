@@ -12,7 +12,7 @@ from denoiser import metrics, threads
 from denoiser.evaluation.plan import Case
 from denoiser.evaluation.rows import Row
 from denoiser.noise import add_noise
-from denoiser.run import Request, denoise
+from denoiser.run import Request
 from denoiser.samplers import METHODS
 
 #: Bounds of the bins of predicted standard deviation, in units of sigma.
@@ -69,7 +69,7 @@ def _warm_up(case: Case) -> None:
     name = case.sampler.name
     if (name, case.prior.name) not in _warm:
         options: dict[str, Any] = {k: v for k, v in _QUICK.items() if k in METHODS[name].options()}
-        denoise(np.full((16, 16), 100.0), 10, method=name, prior=case.prior, **options)
+        Request(np.full((16, 16), 100.0), 10, METHODS[name](**options), case.prior).run()
         _warm.add((name, case.prior.name))
 
 

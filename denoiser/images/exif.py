@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 ORIENTATION = 274
+RESOLUTIONS = (282, 283)  # across and down
 EXIF, GPS, INTEROP = 34665, 34853, 40965  # tags whose value is a directory of its own
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _MAX_NUMBERS = 1 << 18  # of one tag; a TIFF of more strips than this is an attack
@@ -107,8 +108,11 @@ def expand(directory: Directory, data: bytes | memoryview, order: str, big: bool
     return copy
 
 
-def write_directory(directory: Mapping[int, Value], order: str, start: int) -> bytes:
-    """The bytes of a directory that will lie at offset `start` of its file, long values and inner ones after it."""
+def write_directory(directory: Mapping[int, Value], order: str, start: int, following: int = 0) -> bytes:
+    """The bytes of a directory that will lie at offset `start` of its file, long values and inner ones after it.
+
+    following: the offset of the next directory, 0 if there is none.
+    """
     place = start + 2 + 12 * len(directory) + 4
     table, tail = [struct.pack(f"{order}H", len(directory))], b""
     for tag in sorted(directory):
@@ -124,7 +128,7 @@ def write_directory(directory: Mapping[int, Value], order: str, start: int) -> b
             tail += raw + bytes(len(raw) % 2)
             raw = struct.pack(f"{order}I", at)
         table.append(struct.pack(f"{order}HHI", tag, kind, number) + raw.ljust(4, b"\0"))
-    return b"".join(table) + bytes(4) + tail
+    return b"".join(table) + struct.pack(f"{order}I", following) + tail
 
 
 def write_block(directory: Mapping[int, Value], order: str) -> bytes:
@@ -151,16 +155,23 @@ def orientation(block: bytes) -> int:
 
 
 def reset_orientation(block: bytes) -> bytes:
-    """The same block, byte for byte, but for an orientation of 1."""
+    """The same block, byte for byte, but for an orientation of 1; on its side, the resolutions change places."""
     order, offset, big = header(block)
     if big:
         raise ValueError("damaged: EXIF in a form that nobody uses")
+    on_its_side = orientation(block) >= 5
     patched = bytearray(block)
     (count,) = struct.unpack_from(f"{order}H", block, offset)
+    values = {}
     for place in range(offset + 2, offset + 2 + 12 * count, 12):
         tag, kind = struct.unpack_from(f"{order}HH", block, place)
         if tag == ORIENTATION and kind in (1, 3, 4):
             struct.pack_into(f"{order}{_WHOLE[kind]}", patched, place + 8, 1)
+        if tag in RESOLUTIONS:
+            values[tag] = place + 2  # type, count and value or offset: ten bytes
+    if on_its_side and len(values) == 2:
+        one, other = values.values()
+        patched[one : one + 10], patched[other : other + 10] = block[other : other + 10], block[one : one + 10]
     return bytes(patched)
 
 

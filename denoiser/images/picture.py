@@ -4,26 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from denoiser.images import exif
 from denoiser.images.exif import Value
+from denoiser.units import Claim, Units, units
+
+SUFFIX = {
+    "PNG": ".png",
+    "JPEG": ".jpg",
+    "TIFF": ".tif",
+    "WEBP": ".webp",
+    "BMP": ".bmp",
+    "AVIF": ".avif",
+    "HEIF": ".heic",
+}
+_ALIKE = 2.0  # grey levels between the channels of a grey picture, after a lossy format or a colour profile
 
 
 @dataclass(frozen=True)
 class Picture:
     """An image file in memory, upright: a camera's orientation tag has been applied and set to 1.
 
-    pixels: (height, width) or (height, width, 3), of the file's own type: uint8, uint16, float32 or float64.
+    pixels: (height, width) or (height, width, 3), of the file's own type: whole or real numbers.
     alpha: (height, width) of the same type, or None.
-    white: the value of white: 255, 65535, a PGM's own maximum; for real pixels 1, 255 or 65535, by their size.
+    claim: what the file says of black and white, where that is not what its type can hold.
+    scale: black and white, if they were decided already (see `with_units`); else `units` decides.
     """
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None
-    white: float = 255.0
-    format: str = "PNG"  # PNG, JPEG, TIFF, WEBP, BMP or PNM
+    claim: Claim | None = None
+    scale: Units | None = None
+    largest: float | None = None  # what the file's samples can hold, where that is less than their type: 2**12 - 1
+    format: str = "PNG"  # PNG, JPEG, TIFF, WEBP, BMP, PNM, AVIF or HEIF
     mode: str = ""  # how the file stored it, where that is not how it is written: "1-bit", "palette", ...
     name: str = ""  # the file's name, for messages
     exif: bytes = b""  # a TIFF-style block, without the "Exif" mark that JPEG puts before it
@@ -36,12 +52,33 @@ class Picture:
     compressed: bool = True  # TIFF: False when the file was not
     premultiplied: bool = False  # TIFF: colour already multiplied by alpha
     tables: tuple[tuple[int, ...], ...] = ()  # JPEG: the quantisation tables
-    notes: tuple[str, ...] = ()  # what a copy will not keep, a sentence each, for the user
+    trailer: bytes = b""  # JPEG: what follows the picture, such as the video of a motion photo
+    notes: tuple[str, ...] = ()  # what a copy will not keep, for the user
+
+    @cached_property
+    def units(self) -> Units:
+        """Black and white, decided by `denoiser.units`; a ValueError of one line if that cannot be."""
+        if self.scale is not None:
+            return self.scale
+        try:
+            return units(self.pixels, claim=self.claim)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}" if self.name else str(error)) from None
+
+    @property
+    def white(self) -> float:
+        """The value of white."""
+        return self.units.white
+
+    @property
+    def black(self) -> float:
+        """The value of black."""
+        return self.units.black
 
     @property
     def grey(self) -> float:
         """One grey level of 255 in the picture's own units."""
-        return self.white / 255
+        return self.units.grey
 
     @property
     def channel_axis(self) -> int | None:
@@ -51,18 +88,63 @@ class Picture:
     @property
     def suffix(self) -> str:
         """The usual end of the name of such a file."""
-        if self.format == "PNM":
-            return ".pgm" if self.pixels.ndim == 2 else ".ppm"
-        return {"PNG": ".png", "JPEG": ".jpg", "TIFF": ".tif", "WEBP": ".webp", "BMP": ".bmp"}[self.format]
+        return SUFFIX.get(self.format) or (".pgm" if self.pixels.ndim == 2 else ".ppm")
 
 
-def check_size(width: int, height: int, max_pixels: int) -> None:
+def with_units(pictures: list[Picture], white: float | None = None, black: float | None = None) -> list[Picture]:
+    """The same pictures, all with the same black and white: as given, or measured over all of them."""
+    first = pictures[0]
+    try:
+        scale = units([picture.pixels for picture in pictures], white=white, black=black, claim=first.claim)
+    except ValueError as error:
+        raise ValueError(f"{first.name}: {error}" if first.name else str(error)) from None
+    return [replace(picture, scale=scale) for picture in pictures]
+
+
+def is_grey(picture: Picture) -> bool:
+    """Whether a picture has no colour, though it may be stored as RGB: no channel differs by more than 2 grey levels.
+
+    Its noise is then the same in all channels, so that they must be denoised as one. `grey_pixels` gives that one,
+    and `like_grey` the RGB picture that follows from it.
+    """
+    pixels = picture.pixels
+    if pixels.ndim == 2:
+        return True
+    limit = _ALIKE * picture.grey
+    small = pixels.dtype.itemsize < 4 and pixels.dtype.kind in "ui"
+    wider = np.int32 if small else np.float64
+    for y in range(0, len(pixels), 256):  # most colour pictures are known after the first rows
+        rows = pixels[y : y + 256].astype(wider)
+        if (rows.max(axis=2) - rows.min(axis=2)).max() > limit:
+            return False
+    return True
+
+
+def grey_pixels(pixels: np.ndarray) -> np.ndarray:
+    """The mean of the channels, float64; the pixels themselves if they have no channels or all are equal."""
+    if pixels.ndim == 2:
+        return pixels
+    first = pixels[..., 0]
+    if (pixels == first[..., None]).all():
+        return np.ascontiguousarray(first)
+    return pixels.mean(axis=2, dtype=np.float64)
+
+
+def like_grey(denoised: np.ndarray, noisy: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """The denoised grey picture with the tint of `pixels`: each channel changes by what `noisy`, its grey, changed."""
+    if pixels.ndim == 2:
+        return denoised
+    return pixels + (denoised - noisy)[..., None]
+
+
+def check_size(width: int, height: int, max_pixels: int, pages: int = 1) -> None:
     """Refuse an impossible or too large picture before any memory is asked for."""
     if width < 1 or height < 1:
         raise ValueError(f"damaged: it claims to be {width} x {height} pixels")
-    if width * height > max_pixels:
+    if width * height * pages > max_pixels:
+        what = f"{pages} x {width} x {height}" if pages > 1 else f"{width} x {height}"
         raise ValueError(
-            f"{width} x {height} pixels are more than the limit of {max_pixels}; raise the limit if you trust the file"
+            f"{what} pixels are more than the limit of {max_pixels}; raise the limit if you trust the file"
         )
 
 
@@ -80,13 +162,14 @@ def join_alpha(pixels: np.ndarray, alpha: np.ndarray | None) -> np.ndarray:
 
 
 def upright(picture: Picture) -> Picture:
-    """Apply the orientation that EXIF asks for, once: the tag says 1 afterwards."""
+    """Apply the orientation that EXIF asks for, once: the tag says 1 afterwards, and resolutions change places."""
     order, turn = picture.byte_order, exif.orientation(picture.exif)
     if turn == 1:
         return picture
+    on_its_side = turn >= 5
 
     def turned(array: np.ndarray) -> np.ndarray:
-        if turn >= 5:
+        if on_its_side:
             array = array.swapaxes(0, 1)
         # 2, 3, 6, 7 are then mirrored left to right; 3, 4, 7, 8 top to bottom
         array = array[:, ::-1] if turn in (2, 3, 6, 7) else array
@@ -95,15 +178,27 @@ def upright(picture: Picture) -> Picture:
     tags = dict(picture.tags)
     if exif.ORIENTATION in tags:
         tags[exif.ORIENTATION] = exif.short(1, order)
+    if on_its_side:
+        swapped = dict(zip(exif.RESOLUTIONS, (tags.get(tag) for tag in reversed(exif.RESOLUTIONS)), strict=True))
+        tags |= {tag: value for tag, value in swapped.items() if value is not None}
     block = exif.reset_orientation(picture.exif)
-    chunks = ((kind, block if kind == b"eXIf" else exif.reset_xmp(body)) for kind, body in picture.chunks)
+
+    def mended(kind: bytes, body: bytes) -> bytes:
+        if kind == b"eXIf":
+            return block
+        if on_its_side and kind == b"pHYs" and len(body) == 9:
+            return body[4:8] + body[:4] + body[8:]
+        if on_its_side and kind == b"\xe0" and body.startswith(b"JFIF\0") and len(body) >= 12:
+            return body[:8] + body[10:12] + body[8:10] + body[12:]
+        return exif.reset_xmp(body)
+
     return replace(
         picture,
         pixels=turned(picture.pixels),
         alpha=None if picture.alpha is None else turned(picture.alpha),
-        dpi=picture.dpi[::-1] if picture.dpi and turn >= 5 else picture.dpi,
+        dpi=picture.dpi[::-1] if picture.dpi and on_its_side else picture.dpi,
         exif=block,
         xmp=exif.reset_xmp(picture.xmp),
         tags=tags,
-        chunks=tuple(chunks),
+        chunks=tuple((kind, mended(kind, body)) for kind, body in picture.chunks),
     )

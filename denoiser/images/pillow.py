@@ -1,35 +1,34 @@
-"""What Pillow does for us: JPEG, WebP, BMP, PNG of up to 8 bits, and the TIFF compressions that need libtiff."""
+"""What Pillow does for us: JPEG, WebP, BMP, AVIF, and PNG of up to 8 bits."""
 
 from __future__ import annotations
 
 import io
-import os
 import struct
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError, features
 
+from denoiser.images import jpeg
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
 
 _LOCK = threading.Lock()
 _SAMPLES = {"L": "L", "LA": "LA", "1": "L", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "YCbCr": "RGB"}
-_MAX_SCANS = 100  # a progressive JPEG has about ten; thousands of empty ones are an attack
-_JPEG_QUALITY = 95
-_EXIF, _EXIF_PART = b"Exif\0\0", 65533 - 6  # the mark of EXIF in a JPEG, and how much of it fits a segment
+_QUALITY = 95  # of JPEG and AVIF
+_MERELY = ("unsupported", "not supported", "not implemented", "cannot handle", "unknown")  # Pillow's words, not damage
 
 
 @contextmanager
 def _opened(data: bytes, codec: str, max_pixels: int) -> Iterator[ImageFile.ImageFile]:
     """Open `data` as this one format. Pillow's warnings stay inside, and our limit replaces its global one.
 
-    Filters for warnings, Pillow's limit and stderr belong to the whole process, hence the lock.
+    Filters for warnings and Pillow's limit belong to the whole process, hence the lock.
     """
-    with _LOCK, warnings.catch_warnings(), _silent_libtiff() if codec == "TIFF" else nullcontext():
+    with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
@@ -39,27 +38,12 @@ def _opened(data: bytes, codec: str, max_pixels: int) -> Iterator[ImageFile.Imag
         except UnidentifiedImageError:
             raise ValueError(f"damaged: it begins like a {codec} file but is none") from None
         except (OSError, SyntaxError, struct.error) as error:
-            raise ValueError(f"damaged: {error}") from None
+            merely = any(word in str(error).lower() for word in _MERELY)
+            raise ValueError(
+                f"{codec} of a kind that is not read: {error}" if merely else f"damaged: {error}"
+            ) from None
         finally:
             Image.MAX_IMAGE_PIXELS = limit
-
-
-@contextmanager
-def _silent_libtiff() -> Iterator[None]:
-    """libtiff reports damage straight to the terminal; the user gets our one line instead."""
-    try:
-        terminal = os.dup(2)
-    except OSError:  # closed: nothing to silence
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(terminal, 2)
-        os.close(nowhere)
-        os.close(terminal)
 
 
 def _samples(picture: ImageFile.ImageFile) -> np.ndarray:
@@ -82,37 +66,44 @@ def samples(data: bytes, codec: str, max_pixels: int) -> np.ndarray:
 
 
 def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
-    """A JPEG, WebP or BMP file."""
-    if codec == "JPEG" and data.count(b"\xff\xda") > _MAX_SCANS:
-        raise ValueError(f"a JPEG of more than {_MAX_SCANS} scans; save it again as a plain one")
+    """A JPEG, WebP, BMP or AVIF file."""
+    found = jpeg.anatomy(data) if codec == "JPEG" else None
     if codec == "BMP" and len(data) >= 34 and data[14] >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
         raise ValueError("a run-length encoded BMP; save it uncompressed, or as a PNG")
+    if codec == "AVIF" and not ("avif" in features.modules and features.check("avif")):
+        raise ValueError("AVIF needs a newer Pillow: pip install --upgrade pillow")
     with _opened(data, codec, max_pixels) as picture:
         blocks = (picture.width // 8) * (picture.height // 8)
-        if codec == "JPEG" and blocks > 8 * len(data):  # a block of 8 x 8 pixels takes a bit at least
+        if found is not None and blocks > 8 * found.end:  # a block of 8 x 8 pixels takes a bit at least
             raise ValueError("damaged: the file is too short for the picture it claims to hold")
         frames = getattr(picture, "n_frames", 1)
-        if frames > 1 and codec != "JPEG":
+        if frames > 1 and found is None:
             raise ValueError(f"an animation of {frames} pictures; only single pictures can be denoised")
-        # Phones hide depth or brightness maps behind the photograph; the photograph is the first.
-        notes = (f"only the first of its {frames} pictures is read",) if frames > 1 else ()
         mode, info = picture.mode, picture.info
         tables = getattr(picture, "quantization", None) or {}
         pixels, alpha = split_alpha(_samples(picture))
-        dpi = info.get("dpi")
+        dpi, xmp = info.get("dpi"), _bytes(info.get("xmp"))
         return Picture(
             pixels,
             alpha,
             format=codec,
             mode={"1": "1-bit", "P": "palette"}.get(mode, ""),
-            exif=_bytes(info.get("exif")).removeprefix(_EXIF),
+            exif=_bytes(info.get("exif")).removeprefix(jpeg.EXIF_MARK),
             icc=_bytes(info.get("icc_profile")),
-            xmp=_bytes(info.get("xmp")),
-            chunks=tuple(_segments(data)) if codec == "JPEG" else (),
+            xmp=xmp,
+            chunks=found.segments if found else (),
             dpi=(float(dpi[0]), float(dpi[1])) if dpi and min(dpi) > 0 else None,
-            tables=tuple(tuple(tables[key]) for key in sorted(tables)) if codec == "JPEG" else (),
-            notes=notes,
+            tables=tuple(tuple(tables[key]) for key in sorted(tables)) if found else (),
+            trailer=jpeg.trailer(data, found, xmp) if found else b"",
+            notes=jpeg.left_out(found, xmp) if found else _deeper(data) if codec == "AVIF" else (),
         )
+
+
+def _deeper(data: bytes) -> tuple[str, ...]:
+    """Pillow gives 8 bits of an AVIF's 10 or 12; the third byte of its av1C box says how many there are."""
+    place = data.find(b"av1C")
+    flags = data[place + 6] if 0 <= place < len(data) - 6 else 0
+    return (f"{12 if flags & 0x20 else 10} bits a sample; they become 8",) if flags & 0x40 else ()
 
 
 def _bytes(value: object) -> bytes:
@@ -120,15 +111,15 @@ def _bytes(value: object) -> bytes:
 
 
 def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Picture) -> bytes:
-    """JPEG, WebP or BMP of 8-bit pixels with the metadata of `like`."""
+    """JPEG, WebP, BMP or AVIF of 8-bit pixels with the metadata of `like`."""
     values = join_alpha(pixels, alpha)
     if codec == "BMP" and alpha is not None:
         return _alpha_bmp(values, like)
-    if codec == "WEBP" and values.shape[2] < 3:  # WebP has no grey
+    if codec in ("WEBP", "AVIF") and values.shape[2] < 3:  # they have no grey
         values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
     options: dict[str, Any] = {}
-    if codec in ("JPEG", "WEBP"):
-        options = {"exif": _EXIF + like.exif if like.exif else b"", "icc_profile": like.icc or None}
+    if codec in ("JPEG", "WEBP", "AVIF"):
+        options = {"exif": jpeg.EXIF_MARK + like.exif if like.exif else b"", "icc_profile": like.icc or None}
         if like.xmp:
             options["xmp"] = like.xmp
     if codec == "JPEG":
@@ -137,49 +128,25 @@ def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Pictu
         options |= {"lossless": True, "exact": True, "quality": 40, "method": 2}
     if codec == "JPEG" and like.format == "JPEG":
         options = {"subsampling": 0, **_tables(like)}  # the rest comes from its own segments
-    if codec == "WEBP" and like.icc[16:20] == b"GRAY":
+    if codec == "AVIF":
+        options |= {"quality": _QUALITY, "subsampling": "4:4:4"}
+    if codec in ("WEBP", "AVIF") and like.icc[16:20] == b"GRAY":
         options["icc_profile"] = None  # does not fit pixels that had to become RGB
     if like.dpi and codec in ("JPEG", "BMP"):
         options["dpi"] = like.dpi
     out = io.BytesIO()
     Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values).save(out, codec, **options)
-    return _with_segments(out.getvalue(), like) if codec == "JPEG" and like.format == "JPEG" else out.getvalue()
-
-
-def _segments(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """What programs and cameras wrote into a JPEG beside the pixels (IPTC, XMP, profiles, remarks): marker, body."""
-    place = 2
-    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] not in (0xDA, 0xD9):
-        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
-        if marker == 0xFF:  # padding
-            place += 1
-            continue
-        body = data[place + 4 : place + 2 + length]
-        # not the index of further pictures, which are gone, nor Adobe's note on how colours were stored
-        if (0xE0 <= marker <= 0xED or marker in (0xEF, 0xFE)) and not body.startswith(b"MPF\0"):
-            yield bytes([marker]), body
-        place += 2 + max(length, 2)
-
-
-def _with_segments(jpeg: bytes, like: Picture) -> bytes:
-    """Put the segments of the original into a fresh JPEG, whose own first segment (JFIF) gives way to theirs."""
-    own = int.from_bytes(jpeg[4:6], "big")
-    theirs = [(kind, body) for kind, body in like.chunks if not body.startswith(_EXIF)]
-    if theirs and theirs[0][1].startswith(b"JFIF\0"):
-        first, theirs = theirs[:1], theirs[1:]
-    else:
-        first = [(b"\xe0", jpeg[6 : 4 + own])]
-    exif = [(b"\xe1", _EXIF + like.exif[at : at + _EXIF_PART]) for at in range(0, len(like.exif), _EXIF_PART)]
-    parts = (b"\xff" + kind + struct.pack(">H", len(body) + 2) + body for kind, body in [*first, *exif, *theirs])
-    return jpeg[:2] + b"".join(parts) + jpeg[4 + own :]
+    if codec == "JPEG" and like.format == "JPEG":
+        return jpeg.with_segments(out.getvalue(), list(like.chunks), like.exif) + like.trailer
+    return out.getvalue()
 
 
 def _tables(like: Picture) -> dict[str, Any]:
     """Quality 95, or finer where the original was finer: every quantisation step is the smaller of the two."""
     if not like.tables:
-        return {"quality": _JPEG_QUALITY}
+        return {"quality": _QUALITY}
     small = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(small, "JPEG", quality=_JPEG_QUALITY)
+    Image.new("RGB", (8, 8)).save(small, "JPEG", quality=_QUALITY)
     with Image.open(small) as picture:
         ours = [picture.quantization[0], picture.quantization[1]]  # type: ignore[attr-defined]
     theirs = [like.tables[0], like.tables[min(1, len(like.tables) - 1)]]

@@ -14,6 +14,7 @@ import numpy as np
 
 from denoiser.images import pillow
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
+from denoiser.units import Claim
 
 XMP_MARK = b"XML:com.adobe.xmp\0\0\0\0\0"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -63,7 +64,7 @@ def decode(data: bytes, max_pixels: int) -> Picture:
     return Picture(
         pixels,
         alpha,
-        white=65535.0 if depth == 16 else 255.0,
+        claim=_claim(found.get(b"sBIT", b""), pixels) if depth == 16 else None,
         format="PNG",
         mode="palette" if colour == 3 else f"{depth}-bit" if depth < 8 else "",
         chunks=kept,
@@ -107,6 +108,12 @@ def _profile(body: bytes) -> bytes:
     return profile if name and unpacker.eof else b""
 
 
+def _claim(body: bytes, pixels: np.ndarray) -> Claim | None:
+    """White by the significant bits, for programs that do not shift them to the top as the format demands."""
+    bits = max(body, default=16)
+    return Claim(0.0, 2.0**bits - 1, f"{bits} significant bits") if 8 <= bits < 16 and pixels.max() < 2**bits else None
+
+
 def _dpi(body: bytes) -> tuple[float, float] | None:
     if len(body) != 9 or body[8] != 1:
         return None
@@ -118,7 +125,8 @@ def _key_to_alpha(samples: np.ndarray, key: np.ndarray, depth: int) -> np.ndarra
     """One colour may be declared transparent. Denoised pixels would miss it, so it becomes an alpha channel."""
     white = 65535 if depth == 16 else 255
     scale = 255 // (2**depth - 1) if depth < 8 else 1
-    opaque = (samples != key.astype(np.int64) * scale).any(axis=2, keepdims=True)
+    key = (key & (2**depth - 1)).astype(np.int64) * scale  # programs leave anything in the bits beyond the depth
+    opaque = (samples != key).any(axis=2, keepdims=True)
     return np.concatenate([samples, (opaque * white).astype(samples.dtype)], axis=2)
 
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from denoiser.images.picture import Picture, check_size
+from denoiser.units import Claim
 
 _HEADER = re.compile(rb"P([1-6])" + rb"((?:\s|#[^\n\r]*[\n\r])+)(\d{1,9})" * 2)
 _MAXIMUM = re.compile(rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})")
@@ -47,7 +48,14 @@ def decode(data: bytes, max_pixels: int) -> Picture:
         values, white = (1 - values) * 255, 255  # in PBM a one is black
     shape = (height, width, 3) if channels == 3 else (height, width)
     pixels = np.ascontiguousarray(values.reshape(shape).astype(dtype))
-    return Picture(pixels, white=float(white), format="PNM", mode="1-bit" if kind in (1, 4) else "")
+    odd = white not in (255, 65535)
+    return Picture(
+        pixels,
+        claim=Claim(0.0, float(white), "as the file's header says") if odd else None,
+        largest=float(white) if odd else None,
+        format="PNM",
+        mode="1-bit" if kind in (1, 4) else "",
+    )
 
 
 def _binary(data: bytes, place: int, count: int, dtype: np.dtype) -> np.ndarray:

@@ -16,9 +16,7 @@ from denoiser.samplers.svgd import SVGD
 _SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 
-DEFAULT_METHOD = MPSVGD.name
-
-__all__ = ["DEFAULT_METHOD", "METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
+__all__ = ["METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
 
 
 def make_sampler(method: str, options: dict[str, Any]) -> Sampler:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from denoiser.files import write_bytes
-from denoiser.training.network import CENTRE, LOG_STD, LOGIT, PLANE_UNIT, SIGMA_UNIT, Network, receptive_field
+from denoiser.files import label, read_bytes, write_bytes
+from denoiser.training.network import CENTRE, LOG_STD, LOGIT, PLANE_UNIT, SIGMA_UNIT, Network, Shape, receptive_field
 
 _OPSET = 17
+# torch has the four pixels of a block side by side for each plane, ONNX the three planes for each pixel
+_ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)] + [12, 13, 14]
 
 
 class _Graph:
     """Nodes and weights as they are added; every method returns the name of its output."""
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network) -> None:
+        self.network = network
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
 
@@ -32,21 +38,22 @@ class _Graph:
         self.weights.append(numpy_helper.from_array(np.asarray(values, kind), name))
         return name
 
-    def weight(self, values: np.ndarray) -> str:
-        """Stored with 11 bits, computed with 24: half the file, and 0.001 dB."""
-        return self.add("Cast", self.constant(values, np.float16), to=TensorProto.FLOAT)
+    def convolution(self, x: str, name: str, order: Sequence[int] | None = None) -> str:
+        """The layer of that name; order: of its input channels. Weights are stored with 11 bits, computed with 24."""
+        layer: Any = self.network.get_submodule(name)
+        weight, bias = (value.detach().numpy() for value in (layer.weight, layer.bias))
+        weight = weight if order is None else weight[:, order]
+        self.weights.append(numpy_helper.from_array(weight.astype(np.float16), f"{name}.weight"))
+        self.weights.append(numpy_helper.from_array(bias, f"{name}.bias"))
+        wide = self.add("Cast", f"{name}.weight", to=TensorProto.FLOAT)
+        size, stride, pads = weight.shape[2:], list(layer.stride), list(layer.padding) * 2
+        return self.add("Conv", x, wide, f"{name}.bias", kernel_shape=list(size), strides=stride, pads=pads)
 
-    def convolution(self, x: str, layer: Any, weight: np.ndarray | None = None) -> str:
-        weight = layer.weight.detach().numpy() if weight is None else weight
-        bias = self.constant(layer.bias.detach().numpy())
-        size, stride = weight.shape[2], layer.stride[0]
-        pads = [layer.padding[0]] * 4
-        return self.add("Conv", x, self.weight(weight), bias, kernel_shape=[size] * 2, strides=[stride] * 2, pads=pads)
-
-    def blocks(self, x: str, stack: Any) -> str:
-        for block in stack:
-            inside = self.add("Relu", self.convolution(x, block.first))
-            x = self.add("Add", x, self.convolution(inside, block.second))
+    def blocks(self, x: str, name: str) -> str:
+        """The residual blocks of that name."""
+        for number in range(len(self.network.get_submodule(name))):
+            inside = self.add("Relu", self.convolution(x, f"{name}.{number}.first"))
+            x = self.add("Add", x, self.convolution(inside, f"{name}.{number}.second"))
         return x
 
     def shuffle(self, x: str) -> str:
@@ -55,24 +62,21 @@ class _Graph:
 
 def to_onnx(network: Network) -> bytes:
     """Inputs `planes` and `sigma`, outputs `mean`, `log_std`, `right`, `down`, all of shape (1, 3, height, width)."""
-    g = _Graph()
+    g = _Graph(network)
     centred = g.add("Sub", "planes", g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
     blocks = g.add("SpaceToDepth", g.add("Div", centred, g.constant(PLANE_UNIT)), blocksize=2)
     pooled = g.add("AveragePool", "sigma", kernel_shape=[2, 2], strides=[2, 2])
     inside = g.add("Concat", blocks, g.add("Div", pooled, g.constant(SIGMA_UNIT)), axis=1)
-    enter = network.enter.weight.detach().numpy()
-    # torch has the four pixels of a block side by side for each plane, ONNX the three planes for each pixel
-    order = [plane * 4 + pixel for pixel in range(4) for plane in range(3)] + [12, 13, 14]
-    fine = g.blocks(g.convolution(inside, network.enter, enter[:, order]), network.half_down)
-    middle = g.blocks(g.convolution(fine, network.to_quarter), network.quarter_down)
-    coarse = g.blocks(g.convolution(middle, network.to_eighth), network.bottom)
-    middle = g.add("Add", middle, g.shuffle(g.convolution(coarse, network.from_eighth)))
-    middle = g.blocks(middle, network.quarter_up)
-    fine = g.add("Add", fine, g.shuffle(g.convolution(middle, network.from_quarter)))
-    fine = g.blocks(fine, network.half_up)
-    noise = g.shuffle(g.convolution(fine, network.noise))
+    fine = g.blocks(g.convolution(inside, "enter", _ORDER), "half_down")
+    middle = g.blocks(g.convolution(fine, "to_quarter"), "quarter_down")
+    coarse = g.blocks(g.convolution(middle, "to_eighth"), "bottom")
+    middle = g.add("Add", middle, g.shuffle(g.convolution(coarse, "from_eighth")))
+    middle = g.blocks(middle, "quarter_up")
+    fine = g.add("Add", fine, g.shuffle(g.convolution(middle, "from_quarter")))
+    fine = g.blocks(fine, "half_up")
+    noise = g.shuffle(g.convolution(fine, "noise"))
     g.add("Sub", "planes", g.add("Mul", "sigma", noise), name="mean")
-    rest = g.shuffle(g.convolution(g.add("Relu", g.convolution(fine, network.head)), network.rest))
+    rest = g.shuffle(g.convolution(g.add("Relu", g.convolution(fine, "head")), "rest"))
     parts = ["free_log_std", "free_right", "free_down"]
     g.nodes.append(helper.make_node("Split", [rest, g.constant([3, 3, 3], np.int64)], parts, axis=1))
     for part, (low, high) in zip(parts, (LOG_STD, LOGIT, LOGIT), strict=True):
@@ -82,7 +86,9 @@ def to_onnx(network: Network) -> bytes:
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("mean", "log_std", "right", "down")]
     graph = helper.make_graph(g.nodes, "learned", inputs, outputs, g.weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
-    helper.set_model_props(model, {"format": "denoiser-learned", "halo": str(receptive_field(network.shape))})
+    shape_text = json.dumps(network.shape._asdict())
+    properties = {"format": "denoiser-learned", "halo": str(receptive_field(network.shape)), "shape": shape_text}
+    helper.set_model_props(model, properties)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
@@ -90,3 +96,21 @@ def to_onnx(network: Network) -> bytes:
 def write_onnx(network: Network, path: Path) -> None:
     """To a file, whole or not at all."""
     write_bytes(path, to_onnx(network))
+
+
+def read_onnx(path: Path) -> Network:
+    """The network of a file that `write_onnx` wrote, to go on learning from."""
+    try:
+        model = onnx.load_model_from_string(read_bytes(path))
+        properties = {entry.key: entry.value for entry in model.metadata_props}
+        sizes = json.loads(properties["shape"])
+        network = Network(Shape(**{**sizes, "blocks": tuple(sizes["blocks"])}))
+        stored = {w.name: numpy_helper.to_array(w).astype(np.float32) for w in model.graph.initializer}
+        back = np.argsort(_ORDER)
+        stored["enter.weight"] = stored["enter.weight"][:, back]
+        network.load_state_dict({name: torch.from_numpy(stored[name].copy()) for name in network.state_dict()})
+    except OSError:
+        raise
+    except Exception as error:  # protobuf, JSON, shapes: whatever a foreign file makes them say
+        raise ValueError(f"{label(path)}: not a model of `denoise train` ({type(error).__name__})") from None
+    return network

@@ -172,7 +172,7 @@ def _step(state: State, batch: Batch, recipe: Recipe, progress: float, pool: Thr
 
     results = list(pool.map(part, range(_WORKERS)))
     for index, parameter in enumerate(parameters):
-        parameter.grad = sum(grads[index] for grads, _ in results) / _WORKERS  # type: ignore[assignment]
+        parameter.grad = sum(grads[index] for grads, _ in results) / _WORKERS
     norm = float(torch.nn.utils.clip_grad_norm_(parameters, 1.5 * state.norm if state.step > 20 else 1e9))
     if not np.isfinite(norm):  # a step that cannot be taken
         return results[0][1] * 0

@@ -24,6 +24,7 @@ KINDS = {
 _STRONGEST = 75.0  # grey levels
 _QUANTISED = 0.15  # of the pictures with white or Poisson noise are 8-bit ones, clipped at black and white
 _BANK, _SQUARE = 160, 256  # camera pictures that are held, and their side
+_REDUCED = 0.35  # of the camera pictures are as sharp as a reduced photograph
 
 
 class Batch(NamedTuple):
@@ -49,7 +50,7 @@ class Noises:
         if self.made < _BANK or self.made % 2 == 0:
             self._renew()
         self.made += 1
-        samples = [self._sample(*kinds[k], size) for k in chosen]
+        samples = [self._sample(*kinds[int(k)], size=size) for k in chosen]
         return Batch(*(np.stack(arrays) for arrays in zip(*samples, strict=True)))
 
     def _sample(self, kind: str, colours: str, size: int) -> Batch:
@@ -90,19 +91,19 @@ class Noises:
         if colours == "grey":
             parts = [part * np.array([1, 0, 0], np.float32)[:, None, None] for part in parts]
         clean, noisy, sigma = parts
-        return Batch(clean, noisy, sigma * np.float32(np.exp(rng.uniform(-0.3, 0.3))))  # as estimates miss it
+        return Batch(clean, noisy, sigma * np.float32(np.exp(rng.uniform(-0.4, 0.4))))  # as estimates miss it
 
     def _renew(self) -> None:
         """One more camera picture, instead of the oldest if the bank is full."""
         rng = self.rng
-        clean = self.photographs.crop(_SQUARE, rng).astype(np.float64)
+        clean = self._sensor_crop()
         noisy = camera_noise(
             clean,
             iso=float(np.exp(rng.uniform(np.log(600), np.log(40000)))),
             rng=rng,
             quality=int(rng.integers(70, 100)) if rng.random() < 0.9 else None,
             smooth=max(rng.uniform(-0.3, 0.8), 0.0),
-            smooth_chroma=max(rng.uniform(-0.5, 3.5), 0.0),
+            smooth_chroma=max(rng.uniform(-0.5, rng.choice([3.5, 7.0])), 0.0),
             subsampling=int(rng.choice([0, 2])),
         )
         entry = Batch(planes_of_channels(clean), planes_of_channels(noisy), camera_map(clean, noisy))
@@ -110,6 +111,17 @@ class Noises:
             self.bank.append(entry)
         else:
             self.bank[(self.made // 2) % _BANK] = entry
+
+    def _sensor_crop(self) -> np.ndarray:
+        """A crop, most often enlarged: sensors have more pixels than lenses have detail, reduced photographs don't."""
+        from PIL import Image
+
+        rng = self.rng
+        if rng.random() < _REDUCED:
+            return self.photographs.crop(_SQUARE, rng).astype(np.float64)
+        small = self.photographs.crop(int(_SQUARE / rng.uniform(1.2, 3.0)), rng)
+        large = Image.fromarray(np.ascontiguousarray(small)).resize((_SQUARE, _SQUARE), Image.Resampling.BICUBIC)
+        return np.asarray(large, np.float64)
 
 
 def camera_map(clean: np.ndarray, noisy: np.ndarray) -> np.ndarray:

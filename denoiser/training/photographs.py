@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from denoiser.files import label
+
 #: Reductions and how often they are drawn: a smaller picture is sharper, and free of its JPEG's blocks.
 REDUCTIONS = {1.0: 0.4, 0.7: 0.35, 0.5: 0.25}
 #: Brightness of red, green and blue.
@@ -15,10 +17,10 @@ _ENDINGS = {".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm"}
 
 
 class Photographs:
-    """All pictures of some folders as 8-bit RGB arrays, at every reduction; smaller ones than a crop are left out."""
+    """Pictures as 8-bit RGB arrays, at every reduction; smaller ones than a crop are left out."""
 
-    def __init__(self, folders: Sequence[str | Path], smallest: int = 96) -> None:
-        self.files = sorted(f for folder in folders for f in _files(Path(folder)))
+    def __init__(self, files: Sequence[Path], smallest: int = 96) -> None:
+        self.files = list(files)
         self.reduced: dict[float, list[np.ndarray]] = {scale: [] for scale in REDUCTIONS}
         for file in self.files:
             for scale, pixels in _read(file):
@@ -26,8 +28,7 @@ class Photographs:
                     self.reduced[scale].append(pixels)
         self.scales = [scale for scale, pictures in self.reduced.items() if pictures]
         if not self.scales:
-            names = ", ".join(str(folder) for folder in folders)
-            raise ValueError(f"no photograph of at least {smallest} x {smallest} pixels in {names}")
+            raise ValueError(f"no photograph of at least {smallest} x {smallest} pixels among {len(self.files)} files")
         odds = np.array([REDUCTIONS[scale] for scale in self.scales])
         self.odds = odds / odds.sum()
 
@@ -46,10 +47,15 @@ def turned(square: np.ndarray, which: int) -> np.ndarray:
     return square[:: -1 if which & 1 else 1, :: -1 if which & 2 else 1]
 
 
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder")
-    return [f for f in folder.rglob("*") if f.suffix.lower() in _ENDINGS]
+def find(folders: Sequence[Path]) -> list[Path]:
+    """The picture files in some folders and below, sorted."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{label(folder)}: no such folder")
+    files = sorted(f for folder in folders for f in folder.rglob("*") if f.suffix.lower() in _ENDINGS)
+    if not files:
+        raise ValueError(f"no pictures in {', '.join(label(folder) for folder in folders)}")
+    return files
 
 
 def _read(file: Path) -> list[tuple[float, np.ndarray]]:

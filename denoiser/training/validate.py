@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,14 +25,21 @@ TRIALS: dict[str, tuple[str, float]] = {
 }
 
 
-class Validation:
-    """The pictures of a folder, and what NL-means makes of them."""
+def squares(files: Sequence[Path], count: int) -> list[np.ndarray]:
+    """The middle of at most `count` pictures, evenly chosen among the files: (SIDE, SIDE, 3), float64."""
+    chosen = [files[i] for i in np.linspace(0, len(files) - 1, min(count, len(files))).astype(int)]
+    pictures = Photographs(chosen, smallest=SIDE).reduced[1.0]
+    if not pictures:
+        raise ValueError(f"no picture of at least {SIDE} x {SIDE} pixels to validate on")
+    middles = [((p.shape[0] - SIDE) // 2, (p.shape[1] - SIDE) // 2) for p in pictures]
+    return [p[y : y + SIDE, x : x + SIDE].astype(float) for p, (y, x) in zip(pictures, middles, strict=True)]
 
-    def __init__(self, folder: str | Path) -> None:
-        pictures = Photographs([folder], smallest=SIDE).reduced[1.0]
-        chosen = [pictures[i] for i in np.linspace(0, len(pictures) - 1, min(_COUNT, len(pictures))).astype(int)]
-        middles = [((p.shape[0] - SIDE) // 2, (p.shape[1] - SIDE) // 2) for p in chosen]
-        self.crops = [p[y : y + SIDE, x : x + SIDE].astype(float) for p, (y, x) in zip(chosen, middles, strict=True)]
+
+class Validation:
+    """Squares from the middle of some pictures, and what NL-means makes of them."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.crops = squares(files, _COUNT)
 
     def trials(self) -> Iterator[tuple[str, Batch]]:
         """Every trial's name and its pictures, noisy: always the same noise."""
@@ -55,15 +62,9 @@ class Validation:
 
     def peers(self) -> dict[str, float]:
         """PSNR of NL-means, told the level, on the same pictures."""
-        from skimage.restoration import denoise_nl_means
-
         figures = {}
         for name, batch in self.trials():
-            level = np.sqrt((batch.sigma[:, :1] ** 2).mean(axis=(1, 2, 3)))
-            restored = [
-                denoise_nl_means(y, patch_size=5, patch_distance=7, h=0.6 * s, sigma=s, channel_axis=0)
-                for y, s in zip(batch.noisy, level, strict=True)
-            ]
+            restored = [_nl_means(y, s) for y, s in zip(batch.noisy, batch.sigma, strict=True)]
             figures[name] = psnr(np.stack(restored), batch.clean)
         return figures
 
@@ -72,6 +73,17 @@ def psnr(planes: np.ndarray, clean: np.ndarray) -> float:
     """Mean over the pictures; planes (N, 3, h, w) of colour or of grey pictures."""
     errors = ((planes - clean) ** 2).mean(axis=(1, 2, 3))  # a third of a grey picture's planes holds all its error
     return float(np.mean(10 * np.log10(255**2 / np.maximum(errors, 1e-9))))
+
+
+def _nl_means(noisy: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """Every plane that has noise, by itself; patches and search window as `denoiser.samplers.peers` has them."""
+    from skimage.restoration import denoise_nl_means
+
+    out = noisy.copy()
+    for plane, level in zip(out, np.sqrt((sigma**2).mean(axis=(1, 2))), strict=True):
+        if level > 0:
+            plane[:] = denoise_nl_means(plane, h=0.8 * level, sigma=level, patch_size=5, patch_distance=6)
+    return out
 
 
 def _noisy(crop: np.ndarray, colours: str, level: float, rng: np.random.Generator) -> Batch:

@@ -156,7 +156,7 @@ def _quietest(energy: np.ndarray, freedom: float) -> float:
 
 # White noise: medians in the flattest tenth, at the highest frequencies; since texture can only add, the curve lies low
 # in what was measured. Camera noise: JPEG leaves a few large coefficients among many zeros, so means, in blocks of
-# noise alone. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
+# noise. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
 _TILTS = np.linspace(-0.9, 0.95, 38)
 _WHITE = _Way(0.75, 2, _median_power, lambda e, _: float(np.quantile(e, 0.1)), 0.25, np.linspace(0, 1.15, 70), np.inf)
 _CAMERA = _Way(0.3, 0.65, np.mean, lambda e, freedom: 2 * _quietest(e, freedom), 0.5, _TILTS, 2.5)

@@ -161,6 +161,24 @@ def test_pure_noise_is_not_stretched_without_end():
     assert 30 < 14 / found.grey <= 51
 
 
+@pytest.mark.parametrize("prior", ["learned", "pairwise", "foe3x3"])
+def test_what_lies_far_beyond_white_stays_and_spoils_nothing(clean, prior):
+    rows, columns = np.mgrid[-9:10, -9:10]
+    far = clean.copy()
+    far[20:39, 20:39] += 50 * 255 * np.exp(-(rows**2 + columns**2) / 4.5)  # a star
+    far[70, 60] = 50 * 255  # a hot pixel
+    rest = np.ones(clean.shape, bool)
+    rest[15:44, 15:44] = rest[65:76, 55:66] = False
+    options = {} if prior == "learned" else {"particles": 10, "iterations": 15}
+
+    def error(truth):
+        mean = denoise(add_noise(truth, SIGMA), SIGMA, prior=prior, data_range=255, **options).mean
+        return mean - truth
+
+    assert np.sqrt(np.mean(error(far)[rest] ** 2)) < 1.05 * np.sqrt(np.mean(error(clean)[rest] ** 2))
+    assert np.abs(error(far)).max() < 0.02 * 50 * 255
+
+
 def test_many_pages_and_thin_and_large_pictures(noisy):
     image = stretched(noisy, 100, 600, np.uint16)
     assert units([image, image // 3]).white == pytest.approx(units(image).white, abs=40)

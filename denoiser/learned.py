@@ -197,8 +197,6 @@ def _card(path: Path) -> dict[str, Any]:
     return card
 
 
-# ------------------------------------------------------------------------------------------- one pass
-
 # What the network sees of the planes: black to white and half as much beyond, as noise makes it. A star or hot pixel
 # far beyond would spoil the picture around it (tests/test_units.py); what is cut off comes back afterwards.
 _SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-221, -400, -400), (663, 400, 400)))
@@ -297,9 +295,6 @@ def _mirrored(planes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Mirrored at the lower and right end up to a shape that is at most 7 pixels larger; any size, also 1 pixel."""
     pads = [(0, 0), *((0, n - m) for n, m in zip(shape, planes.shape[1:], strict=True))]
     return np.pad(planes, pads, mode="symmetric")
-
-
-# ------------------------------------------------------------------------------------------- the field
 
 
 class LearnedPosterior(Posterior):

@@ -1,10 +1,14 @@
 """Black and white of any picture: from the caller, the file, or the pixels; and results as good as those of 8 bits."""
 
+import json
+
 import numpy as np
 import pytest
+import tifffile
 
 from conftest import ROOT
 from denoiser import denoise, images, metrics
+from denoiser.cli import main
 from denoiser.noise import add_noise
 from denoiser.units import FAR, Claim, Units, units
 
@@ -53,15 +57,16 @@ FORMATS = {
 }
 
 
+def scored(mean, std, low, high, clean):
+    """PSNR against the truth on the 8-bit scale, and how much of the truth the 90 % interval of 10 draws covers."""
+    mean, std = (mean.astype(float) - low) * 255 / (high - low), std * (255 / (high - low))
+    return metrics.psnr(clean, mean, data_range=255), metrics.coverage(clean, mean, std, count=10)
+
+
 def quality(image, low, high, clean):
-    """PSNR against the truth on the 8-bit scale, and how much of the truth the 90 % interval covers."""
-    scale = units(image)
-    level = SIGMA * (high - low) / 255 / scale.grey
-    result = denoise(scale.to_grey(image), level, data_range=255, method="mp-svgd", particles=10,
-                     iterations=15)  # fmt: skip
-    mean, std = (scale.from_grey(result.mean) - low) * 255 / (high - low), result.std * scale.grey * 255 / (high - low)
-    covered = metrics.coverage(clean, mean, std, count=10)
-    return metrics.psnr(clean, mean, data_range=255), covered
+    """The same of what the library makes of an array."""
+    result = denoise(image, SIGMA * (high - low) / 255, prior="pairwise", particles=10, iterations=15)
+    return scored(result.mean, result.std, low, high, clean)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +87,23 @@ def test_as_good_as_8_bits(name, hot, clean, noisy, in_8_bits):
     decibels, covered = quality(image, low, high, clean)
     assert decibels > in_8_bits[0] - 0.1
     assert decibels < in_8_bits[0] + 0.3
+    assert abs(covered - in_8_bits[1]) < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, dtype) in FORMATS.items() if np.dtype(dtype).itemsize < 8])
+def test_the_command_is_as_good(name, clean, noisy, in_8_bits, tmp_path, monkeypatch, capsys):
+    low, high, dtype = FORMATS[name]
+    image = stretched(noisy, low, high, dtype)
+    monkeypatch.chdir(tmp_path)
+    tifffile.imwrite("a.tif", image)
+    sigma = SIGMA * (high - low) / 255 / units(image).grey  # the command counts in grey levels
+    options = ["--prior", "pairwise", "--particles", "10", "--iterations", "15", "--sigma", str(sigma)]
+    assert main(["a.tif", "-o", "b.tif", "--std", "s.tif", "--json", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["units"] == str(units(image))
+    mean, std = tifffile.imread("b.tif"), tifffile.imread("s.tif").astype(float)
+    assert mean.dtype == image.dtype
+    decibels, covered = scored(mean, std, low, high, clean)
+    assert in_8_bits[0] - 0.1 < decibels < in_8_bits[0] + 0.3
     assert abs(covered - in_8_bits[1]) < 0.02
 
 

@@ -107,6 +107,16 @@ def test_the_command_is_as_good(name, clean, noisy, in_8_bits, tmp_path, monkeyp
     assert abs(covered - in_8_bits[1]) < 0.02
 
 
+def test_a_reference_is_in_the_units_of_the_picture(clean, noisy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    image, truth = (stretched(levels, 100, 600, np.uint16) for levels in (noisy, clean))
+    tifffile.imwrite("a.tif", image)
+    tifffile.imwrite("truth.tif", truth)
+    assert main(["a.tif", "-o", "b.tif", "--method", "tv", "--sigma", "15", "--reference", "truth.tif", "--json"]) == 0
+    expected = metrics.psnr(truth, image, data_range=255 * units(image).grey)
+    assert json.loads(capsys.readouterr().out)["psnr_before"] == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("image", "white"),
     {

@@ -98,9 +98,7 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
     pages = images.with_units(pages, s.white, s.black)
     report.units, report.pages = str(pages[0].units), len(pages)
     if len(pages) > 1 and (s.std or s.residual or s.samples or s.reference):
-        raise ValueError(
-            f"a stack of {len(pages)}: --std, --residual, --samples and --reference need --page N"
-        )
+        raise ValueError(f"a stack of {len(pages)}: --std, --residual, --samples and --reference need --page N")
     references = [_reference(s, pages[0])] if s.reference else None
     noisy = [page.pixels for page in pages]
     if s.add_noise is not None:

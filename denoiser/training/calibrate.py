@@ -23,7 +23,8 @@ LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 RATIOS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
 _ENOUGH = 3000  # pixels in a bin that count as much as all of its noise level
 _SHIFT_LEVELS = (4.0, 16.0, 32.0, 90.0)
-_SHIFTS = (-3.0, -2.25, -1.5, -1.0, -0.5, 0.0)
+_SHIFTS = (-5.0, -4.0, -3.0, -2.5, -2.0, -1.5, -1.0, 0.0)
+_COLOURED = 80.0  # grey levels of noise that a colour picture learned with, about; a grey one's plane goes further
 _DRAWS = 60
 
 
@@ -34,7 +35,9 @@ def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dic
     for quality in QUALITIES:
         chosen = pictures if quality == "fast" else pictures[::3]  # eight times the work
         rows = [_rows(bare, chosen, level, quality) for level in LEVELS]
-        factors[quality] = [[row[colour] for row in rows] for colour in (0, 1)]
+        coloured = [row[1] for row in rows if len(row) > 1]
+        beyond = [coloured[-1]] * (len(rows) - len(coloured))
+        factors[quality] = [[row[0] for row in rows], coloured + beyond]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
     marginal = replace(model, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
     shifts = [_shift(marginal, pictures[:few], level) for level in _SHIFT_LEVELS]
@@ -47,13 +50,13 @@ def _rows(model: Model, pictures: Sequence[np.ndarray], level: float, quality: s
     """Factors of one noise level by RATIOS, of the luminance and of the colour planes."""
     seen: list[list[np.ndarray]] = [[], []]  # (std / sigma, |error| / std), flat
     for number, picture in enumerate(pictures):
-        for clean, sigma in (_colour(picture, level), _grey(picture, level)):
+        for clean, sigma in (*([_colour(picture, level)] if level <= _COLOURED else []), _grey(picture, level)):
             noise = np.random.default_rng([number, int(10 * level)]).standard_normal(clean.shape, dtype=np.float32)
             found = predict(clean + sigma * noise, sigma, quality, model=model, edges=False)
             pairs = np.stack([found.std / sigma, np.abs(found.mean - clean) / found.std])
             seen[0].append(pairs[:, :1].reshape(2, -1))
             seen[1].append(pairs[:, 1:].reshape(2, -1))
-    return [_factors(*np.concatenate(kind, axis=1)) for kind in seen]
+    return [_factors(*np.concatenate(kind, axis=1)) for kind in seen if sum(part.size for part in kind)]
 
 
 def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:

@@ -197,7 +197,9 @@ def _card(path: Path) -> dict[str, Any]:
     return card
 
 
-# ------------------------------------------------------------------------------------------- one pass
+# What the network sees of the planes: black to white and half as much beyond, as noise makes it. A star or hot pixel
+# far beyond would spoil the picture around it (tests/test_units.py); what is cut off comes back afterwards.
+_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-221, -400, -400), (663, 400, 400)))
 
 
 def predict(
@@ -264,7 +266,9 @@ def _piece(model: Model, planes: np.ndarray, sigma: np.ndarray, quality: str) ->
     full, noise = (np.zeros((3, -(-height // 8) * 8, -(-width // 8) * 8), np.float32) for _ in range(2))
     for whole, part in ((full, planes), (noise, sigma)):
         whole[: len(part)] = unit * _mirrored(part, whole.shape[1:])
-    mean, log_std, right, down = _passes(model, full, noise, quality)
+    seen = np.clip(full, *_SEEN)
+    mean, log_std, right, down = _passes(model, seen, noise, quality)
+    mean = mean + (full - seen)
     if model.calibration is not None:
         log_std = log_std + model.calibration.log_factors(quality, log_std, noise)
         shift = model.calibration.shift(noise)
@@ -300,9 +304,6 @@ def _mirrored(planes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Mirrored at the lower and right end up to a shape that is at most 7 pixels larger; any size, also 1 pixel."""
     pads = [(0, 0), *((0, n - m) for n, m in zip(shape, planes.shape[1:], strict=True))]
     return np.pad(planes, pads, mode="symmetric")
-
-
-# ------------------------------------------------------------------------------------------- the field
 
 
 class LearnedPosterior(Posterior):

@@ -222,7 +222,9 @@ def _reference(s: Settings, picture: images.Picture) -> np.ndarray:
     if other.pixels.shape != picture.pixels.shape:
         sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
         raise ValueError(f"{label(s.reference)}: must have the shape of the picture; it has {sizes}")
-    return other.units.to_grey(other.pixels)
+    # measured by itself, the truth would have another black and white than its noisy version
+    scale = picture.units if other.pixels.dtype == picture.pixels.dtype else other.units
+    return scale.to_grey(other.pixels)
 
 
 def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:

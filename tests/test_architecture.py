@@ -24,7 +24,7 @@ FLOORS = [
     ["gsm"],
     ["executors", "exp2"],
     ["images"],
-    ["units"],
+    ["calibration", "units"],
     ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces"],
     ["random_fields", "threads"],
 ]

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from denoiser import learned
+from denoiser.calibration import Calibration
 from denoiser.colour import to_planes
 from denoiser.data import data_folder
 from denoiser.images import read
-from denoiser.learned import Calibration, LearnedPosterior, load_model, predict, ties
+from denoiser.learned import LearnedPosterior, load_model, predict, ties
 from denoiser.metrics import coverage, joint_coverage, psnr
 from denoiser.samplers import make_sampler
 from denoiser.threads import set_threads

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.calibration import QUALITIES, Calibration
 from denoiser.colour import to_planes
-from denoiser.learned import QUALITIES, Calibration, LearnedPosterior, Model, predict
+from denoiser.learned import LearnedPosterior, Model, predict
 from denoiser.metrics import credible_factor, joint_coverage
 from denoiser.samplers import make_sampler
 from denoiser.training.photographs import GREY

@@ -24,8 +24,9 @@ from qtpy.QtWidgets import (
 )
 
 from denoiser import pieces
+from denoiser.fields import LEARNED, field_names, load_field
 from denoiser.presets import QUALITIES, choose
-from denoiser.priors import available_priors, load_prior
+from denoiser.priors import Prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
 from .display import duration
@@ -38,13 +39,21 @@ CUSTOM = "custom"
 _QUALITY_TIPS = {
     "fast": "Fast: a good first look",
     "normal": "Normal: what most pictures deserve",
-    "best": "Best: a richer image model; takes longer",
+    "best": "Best: looks at the picture in eight ways; takes longer",
     CUSTOM: "Custom: options were changed by hand",
 }
 _SIGMA_TIP = (
     "Noise level (sigma): how far a pixel is typically off, in grey levels.\n"
     "Black is 0, white is 255; 5 is barely seen, 25 is strong."
 )
+
+
+def preset(quality: str) -> tuple[Sampler, Prior]:
+    """What a word for quality stands for; on the Markov priors if the network is not installed."""
+    try:
+        return choose(quality)
+    except ValueError:
+        return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
 
 
 def _heading(text: str) -> QLabel:
@@ -125,10 +134,14 @@ class Controls(QFrame):
             tip = (sampler.__doc__ or "").split("\n")[0]
             self.method.setItemData(self.method.count() - 1, tip, Qt.ToolTipRole)
         self.prior = QComboBox(objectName="prior")
-        for name in available_priors():
+        for name in field_names():
             self.prior.addItem(name, name)
-            self.prior.setItemData(self.prior.count() - 1, load_prior(name).description, Qt.ToolTipRole)
-        self.prior.setToolTip("What the program knows about pictures: pairwise is fast, foe3x3 better and slower")
+            if name not in LEARNED:
+                self.prior.setItemData(self.prior.count() - 1, load_field(name).description, Qt.ToolTipRole)
+        self.prior.setToolTip(
+            "What the program knows about pictures: learned is a network's;\n"
+            "pairwise and foe3x3 are Markov random fields, the second better and slower"
+        )
         self.fields = Fields(self)
         self.fields.finished.connect(self.finished)
         self.options = OptionsForm(self.fields)
@@ -157,7 +170,7 @@ class Controls(QFrame):
             widget.valueChanged.connect(lambda _: self.method_changed.emit())
         self.quality.currentIndexChanged.connect(lambda _: self._preset())
         self.method.currentIndexChanged.connect(lambda _: self._method())
-        self.prior.currentIndexChanged.connect(lambda _: self._touched())
+        self.prior.currentIndexChanged.connect(lambda _: self._prior())
         self.options.edited.connect(self._touched)
         self.quality.setCurrentIndex(self.quality.findData("normal"))
         self._mode()
@@ -243,8 +256,8 @@ class Controls(QFrame):
         """What is to be done with a picture; a ValueError where that is not possible."""
         restore = not self.experiment
         return Plan(
-            source, self.experiment, round(self.sigma.value(), 2), self.sampler(method), self.prior.currentData(),
-            self.seed.value(),
+            source, self.experiment, round(self.sigma.value(), 2), self.sampler(method),
+            self._prior_for(method) if method else str(self.prior.currentData()), self.seed.value(),
             strength=self.strength.value() / 100 if restore else 1.0,
             chroma=self.chroma.value() / 100 if restore and source.axis is not None else 1.0,
             memory=None if self.memory.value() == self._memory else self.memory.value() << 20,
@@ -266,11 +279,9 @@ class Controls(QFrame):
         name = self.quality.currentData()
         if name == CUSTOM:
             return
-        sampler, prior = choose(name)
-        for box, value in ((self.method, sampler.name), (self.prior, prior.name)):
-            box.blockSignals(True)
-            box.setCurrentIndex(box.findData(value))
-            box.blockSignals(False)
+        sampler, prior = preset(str(name))
+        self._match(self.method, sampler.name)
+        self._match(self.prior, prior.name)
         plain = type(sampler)()
         self.options.preset({k: v for k, v in asdict(sampler).items() if v != getattr(plain, k)})
         self.options.show_method(str(self.method.currentData()))
@@ -278,7 +289,29 @@ class Controls(QFrame):
 
     def _method(self) -> None:
         self.options.show_method(str(self.method.currentData()))
+        self._match(self.prior, self._prior_for(str(self.method.currentData())))
         self._touched()
+
+    def _prior(self) -> None:
+        """Another image model: a method that cannot work on it gives way."""
+        if METHODS[str(self.method.currentData())].needs_moments and self.prior.currentData() not in LEARNED:
+            self._match(self.method, "mp-svgd")
+            self.options.show_method("mp-svgd")
+        self._touched()
+
+    def _prior_for(self, method: str) -> str:
+        """The chosen image model if the method can work on it, else the usual one; samplers are the paper's."""
+        chosen = str(self.prior.currentData())
+        if METHODS[method].needs_moments:
+            return chosen if chosen in LEARNED else "learned"
+        was_direct = chosen in LEARNED and self.quality.currentData() != CUSTOM
+        return "pairwise" if was_direct else chosen
+
+    @staticmethod
+    def _match(box: QComboBox, value: str) -> None:
+        box.blockSignals(True)
+        box.setCurrentIndex(box.findData(value))
+        box.blockSignals(False)
 
     def _touched(self) -> None:
         self.quality.blockSignals(True)

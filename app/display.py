@@ -35,30 +35,35 @@ class Scene:
     b: Snapshot | None = None
 
 
+def picture_bytes(values: np.ndarray, source: Source) -> np.ndarray:
+    """A picture in the file's units as bytes, from its black to its white."""
+    return grey_bytes(values, source.grey, -source.black / source.grey)
+
+
 def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarray:
-    """Values in the file's units as bytes, float32 on the way to spare memory."""
+    """Values in units of `grey`, plus `shift`, as bytes; float32 on the way to spare memory."""
     scaled = np.asarray(values, np.float32) * np.float32(1 / grey) + np.float32(shift)
     return np.clip(np.rint(scaled, out=scaled), 0, 255, out=scaled).astype(np.uint8)
 
 
 def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
     """The picture of a content, uint8 grey or RGB; None where there is nothing to show."""
-    grey, a = scene.source.grey, scene.a
+    source, a = scene.source, scene.a
     if content == "clean":
-        return grey_bytes(scene.source.pixels, grey) if scene.experiment else None
+        return picture_bytes(source.pixels, source) if scene.experiment else None
     if content == "noisy":
-        return grey_bytes(scene.noisy, grey)
+        return picture_bytes(scene.noisy, source)
     if content == "b":
-        return grey_bytes(scene.b.mean, grey) if scene.b is not None else None
+        return picture_bytes(scene.b.mean, source) if scene.b is not None else None
     if a is None:
         return None
     if content == "a":
-        return veil(grey_bytes(a.mean, grey), a.done)
+        return veil(picture_bytes(a.mean, source), a.done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return veil(grey_bytes(a.noisy - a.mean, grey * a.plan.sigma / 32, 128), a.done)
+        return veil(grey_bytes(a.noisy - a.mean, source.grey * a.plan.sigma / 32, 128), a.done)
     if content == "uncertainty":
         return veil(panels.heat(flat_std(a.std), heat_top(a)), a.done) if a.sure else None
-    return grey_bytes(a.particle(min(particle, a.particles - 1)), grey) if a.particles else None
+    return picture_bytes(a.particle(min(particle, a.particles - 1)), source) if a.particles else None
 
 
 def flat_std(std: np.ndarray) -> np.ndarray:
@@ -145,10 +150,10 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
 
 def readout(scene: Scene, row: int, column: int) -> str:
     """The values under the cursor, in grey levels."""
-    grey = scene.source.grey
+    grey, black = scene.source.grey, scene.source.black
 
     def say(values: np.ndarray, form: str = "{:.0f}") -> str:
-        return ", ".join(form.format(float(v)) for v in np.atleast_1d(values / grey))
+        return ", ".join(form.format((float(v) - black) / grey) for v in np.atleast_1d(values))
 
     parts = [f"x {column}  y {row}"]
     if scene.experiment:
@@ -159,11 +164,14 @@ def readout(scene: Scene, row: int, column: int) -> str:
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
         sure = there and scene.a.sure
         pairs = ", ".join(
-            f"{m / grey:.1f} ± {s / grey:.1f}" if sure else f"{m / grey:.1f}" for m, s in zip(mean, std, strict=True)
+            f"{(m - black) / grey:.1f} ± {s / grey:.1f}" if sure else f"{(m - black) / grey:.1f}"
+            for m, s in zip(mean, std, strict=True)
         )
         parts.append(f"mean {pairs}" if there else "not finished here")
         if sure:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
-            spans = ", ".join(f"{lo / grey:.0f} to {hi / grey:.0f}" for lo, hi in zip(low, high, strict=True))
+            spans = ", ".join(
+                f"{(lo - black) / grey:.0f} to {(hi - black) / grey:.0f}" for lo, hi in zip(low, high, strict=True)
+            )
             parts.append(f"90 % {spans}")
     return "   ·   ".join(parts)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from denoiser import images, metrics, noise
+from denoiser.fields import load_field
 from denoiser.outcome import Outcome, Progress, Result
 from denoiser.pieces import Region
-from denoiser.priors import load_prior
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
@@ -57,6 +57,11 @@ class Source:
         return self.picture.grey
 
     @property
+    def black(self) -> float:
+        """The value of black in the file's units."""
+        return self.picture.black
+
+    @property
     def axis(self) -> int | None:
         """Where the channels are."""
         return self.picture.channel_axis
@@ -66,14 +71,14 @@ class Source:
         """Size, depth and kind: 4000 × 3000, 8-bit colour, JPEG."""
         height, width = self.pixels.shape[:2]
         real = self.pixels.dtype.kind == "f"
-        depth = "float" if real else f"{int(self.picture.white).bit_length()}-bit"
+        depth = "float" if real else f"{int(self.picture.largest or np.iinfo(self.pixels.dtype).max).bit_length()}-bit"
         kind = "grey" if self.axis is None else "colour"
         return f"{width} × {height}, {depth} {kind}, {self.picture.format}"
 
 
 def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
-    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) * 255 / picture.white
+    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) / picture.grey
     level = level if np.isfinite(level) else 0.0
     return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)))
 
@@ -112,8 +117,8 @@ class Plan:
         source = self.source
         level = self.sigma * self.strength * source.grey
         return Request(
-            noisy, level, self.sampler, load_prior(self.prior), self.seed, source.axis, white=source.picture.white,
-            memory=self.memory, region=region, chroma=self.chroma,
+            noisy, level, self.sampler, load_field(self.prior), self.seed, source.axis, white=source.picture.white,
+            black=source.picture.black, memory=self.memory, region=region, chroma=self.chroma,
         )  # fmt: skip
 
     def command(self) -> str:
@@ -174,7 +179,7 @@ class Snapshot:
 
     def interval(self, row: int, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The values between which 90 % of the probability lies, a channel each."""
-        reach = metrics.credible_factor(0.9, self.outcome.draws) * self.std[row, column]
+        reach = metrics.credible_factor(0.9, self.outcome.draws or None) * self.std[row, column]
         return self.mean[row, column] - reach, self.mean[row, column] + reach
 
 
@@ -243,13 +248,13 @@ class _Book:
 
     def _note(self, progress: Progress, mean: np.ndarray, spread: float) -> None:
         """A point of each curve."""
-        grey, white = self.plan.source.grey, self.plan.source.picture.white
+        grey = self.plan.source.grey
         values = {"std": spread / grey}
         if progress.tiles == 1:  # how much of a picture in tiles changes says which tile it was
             values["change"] = _rms(mean - self._before[0]) / grey / max(progress.step - self._before[1], 1)
             self._before = mean, progress.step
         if self.plan.experiment:
-            values["psnr"] = 20 * np.log10(white / max(_rms(mean - self.plan.source.pixels), 1e-9))
+            values["psnr"] = 20 * np.log10(255 * grey / max(_rms(mean - self.plan.source.pixels), 1e-9))
         for name, value in values.items():
             self._curves[name][0].append(progress.step)
             self._curves[name][1].append(float(value))

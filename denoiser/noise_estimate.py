@@ -3,13 +3,16 @@
 Small blocks are taken apart by the cosine transform. Noise has the same spectrum in every flat block; texture adds to
 it. To measure one half of the frequencies, the flattest blocks are chosen by the other half (frequencies alternate like
 the fields of a chess board): texture shows in both, while the noise of the two halves is independent, so that choosing
-the quietest blocks does not make the noise look smaller than it is. White noise is known by its highest frequencies,
-which texture reaches last, and measured there; camera noise, which demosaicing and JPEG have smoothed, at all of them.
+the quietest blocks does not make the noise look smaller than it is. White noise is recognised by its highest
+frequencies, which texture reaches last, and measured there; camera noise, which demosaicing and JPEG have
+smoothed, at all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +22,14 @@ _SIZE = 8  # pixels a side of a block
 _COARSE = 16  # of a block of colour differences, whose grain is larger
 _BLOCKS = 12_000  # blocks that are looked at, at most
 _FEWEST = 24  # blocks without which nothing can be said about brightness or correlation
+_NODES = 13  # of a curve over brightness: quantiles of the blocks, so that their mean is that over the picture
 _LAGS = 5  # pixels up to which the autocorrelation is told
 _MEDIAN = 0.4549364231195724  # of the square of a standard normal variable
-_WHITE = 0.45  # white: the highest frequencies have at least this share of the power of the middle ones
-_FLATTEST = 0.1  # share of the blocks that white noise is measured in
-_TEXTURE = 2.5  # camera noise is at most so much stronger at low frequencies than at middle ones; the rest is texture
+_FLATNESS = 0.45  # white noise: the highest frequencies have at least this share of the power of the middle ones
 _LOSS = (
     1.2  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG makes smoother still
 )
-_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
+_MOST_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
 _CLIPPED = 0.02  # share of black or white pixels that spoils a block
 
 
@@ -35,7 +37,7 @@ _CLIPPED = 0.02  # share of black or white pixels that spoils a block
 class Spectrum:
     """What blocks say about one plane.
 
-    brightness, variance: of the noise, at the middle of each class of brightness; shape (classes,).
+    brightness, variance: of the noise, at rising values of brightness, 0-255 scale; shape (nodes,).
     correlation: autocorrelation at (rows, columns) apart, shape (lags, lags); 1 x 1 for white noise.
     flat: share of the blocks in which nothing but noise was found.
     """
@@ -74,19 +76,20 @@ def spectra(picture: np.ndarray, white: float) -> tuple[list[Spectrum], list[Spe
     opponent = np.einsum("pc,cnf->pnf", OPPONENT, fine)
     luminance = measure(opponent[:1], means.mean(axis=0), None)
     is_white = len(luminance[0].correlation) == 1
-    channels = [measure(fine[c : c + 1], means[c], is_white)[0] for c in range(3)]
+    channels = [measure(fine[c : c + 1], means[c], _WHITE if is_white else _CAMERA)[0] for c in range(3)]
     if is_white:
-        return channels, luminance + measure(opponent[1:], means.mean(axis=0), True), trust * _confidence(luminance[0])
+        colours = measure(opponent[1:], means.mean(axis=0), _WHITE)
+        return channels, luminance + colours, trust * _confidence(luminance[0])
     coarse, spoilt = coefficients(picture, _COARSE)
     coarse = coarse * unit
     usable = ((coarse[:, :, 1:] ** 2).sum(axis=(0, 2)) > 1e-9) & ~spoilt
     if usable.sum() < _FEWEST:
-        colours = measure(opponent[1:], means.mean(axis=0), False, coarse=True)
+        colours = measure(opponent[1:], means.mean(axis=0), _COLOUR)
     else:
         coarse = coarse[:, usable]
         differences = np.einsum("pc,cnf->pnf", OPPONENT[1:], coarse)
-        colours = measure(differences, coarse[:, :, 0].mean(axis=0) / _COARSE, False, coarse=True)
-    most = _COLOUR**2 * luminance[0].variance.mean()
+        colours = measure(differences, coarse[:, :, 0].mean(axis=0) / _COARSE, _COLOUR)
+    most = _MOST_COLOUR**2 * luminance[0].variance.mean()
     colours = [replace(c, variance=c.variance * min(1, most / c.variance.mean())) for c in colours]
     return channels, luminance + colours, trust * _confidence(luminance[0])
 
@@ -99,11 +102,9 @@ def _confidence(spectrum: Spectrum) -> float:
 def _guess(plane: np.ndarray) -> Spectrum:
     """White noise by the median of second differences, for pictures that are too small or constant."""
     values = plane.astype(np.float64)
-    differences = (
-        [values] if min(values.shape) < 2 else [values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]]
-    )
-    middle = float(np.median(np.abs(differences[0]))) if min(values.shape) > 1 else 0.0
-    return Spectrum(np.array([values.mean()]), np.array([(middle / 0.6745 / 2) ** 2]), np.ones((1, 1)), 0.0)
+    differences = np.diff(np.diff(values, axis=0), axis=1)  # of four pixels: twice the noise
+    sigma = float(np.median(np.abs(differences))) / 0.6745 / 2 if differences.size else 0.0
+    return Spectrum(np.array([values.mean()]), np.array([sigma**2]), np.ones((1, 1)), 0.0)
 
 
 def coefficients(picture: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -131,63 +132,104 @@ def coefficients(picture: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray
     return found.reshape(channels, -1, size * size), spoilt > _CLIPPED
 
 
-def measure(planes: np.ndarray, brightness: np.ndarray, white: bool | None, coarse: bool = False) -> list[Spectrum]:
+class _Way(NamedTuple):
+    """How a kind of noise is measured."""
+
+    low: float  # frequencies at which its level is measured, as shares of the highest one along an axis
+    high: float
+    average: Callable[..., np.ndarray]  # of the squares of coefficients
+    limit: Callable[[np.ndarray, float], float]  # energy up to which a block counts as flat
+    below: float  # share of what was measured that lies below the fitted curve
+    tilts: np.ndarray  # of the curves that are tried
+    texture: float  # how much stronger than at middle frequencies the noise may be at low ones
+
+
+def _median_power(squares: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
+    return np.median(squares, axis=axis) / _MEDIAN
+
+
+def _quietest(energy: np.ndarray, freedom: float) -> float:
+    """The mean energy of noise alone, if the tenth of the blocks with the least energy has nothing else."""
+    spread = 2 / (9 * freedom)
+    return float(np.quantile(energy, 0.1) / (1 - spread - 1.2816 * np.sqrt(spread)) ** 3)  # Wilson and Hilferty 1931
+
+
+# White noise: medians in the flattest tenth, at the highest frequencies; since texture can only add, the curve lies low
+# in what was measured. Camera noise: JPEG leaves a few large coefficients among many zeros, so means, in blocks that are
+# noise alone. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
+_TILTS = np.linspace(-0.9, 0.95, 38)
+_WHITE = _Way(0.75, 2, _median_power, lambda e, _: float(np.quantile(e, 0.1)), 0.25, np.linspace(0, 1.15, 70), np.inf)
+_CAMERA = _Way(0.3, 0.65, np.mean, lambda e, freedom: 2 * _quietest(e, freedom), 0.5, _TILTS, 2.5)
+_COLOUR = _Way(0, 0.4, np.mean, lambda e, _: float(np.median(e)), 0.5, _TILTS, np.inf)
+
+
+def measure(planes: np.ndarray, brightness: np.ndarray, way: _Way | None) -> list[Spectrum]:
     """The spectra of planes from the transforms of their blocks, shape (planes, blocks, size^2).
 
-    brightness: of the blocks, 0-255 scale, shape (blocks,). white: whether the noise is white; None to find out.
-    coarse: these are colour differences: texture is weak in them, and grain may be of any size.
+    brightness: of the blocks, 0-255 scale, shape (blocks,). way: of the noise; None to find out by the first plane.
     """
+    power = planes**2
     side = round(planes.shape[2] ** 0.5)
     radius = np.hypot(*np.indices((side, side))).ravel() / side
-    halves = [np.flatnonzero(np.indices((side, side)).sum(axis=0).ravel() % 2 == parity) for parity in (0, 1)]
-    halves[0] = halves[0][1:]  # not the mean
-    power = planes**2
     classes = _classes(brightness)
-    count = classes.max() + 1
-    middles = np.array([brightness[classes == k].mean() for k in range(count)])
-    shape, level = np.ones((len(planes), side * side)), np.ones((len(planes), count))
-    known = white
-    for rehearsal in (True, True, True, False, False, False):
-        looks_white = known is not False
-        band = (
-            radius > 0.75
-            if looks_white
-            else (radius > 0) & (radius < 0.4)
-            if coarse
-            else (radius > 0.3) & (radius < 0.65)
-        )
-        centre = _median_power if looks_white else _mean_power
-        fresh_shape, fresh_level = shape.copy(), np.zeros_like(level)
-        flat = 0.0
-        for here, there in (halves, halves[::-1]):
-            energy, freedom = _energy(power[:, :, there], shape[:, there], level[:, classes])
-            chosen = _flattest(energy, freedom, looks_white, coarse)
-            flat += float(np.mean(energy <= 2 * _quietest(energy, freedom))) / 2
-            fresh_shape[:, here] = centre(power[:, chosen][:, :, here] / level[:, classes[chosen]][:, :, None], (1,))
-            measured = here[band[here]]
-            for k in range(count):
-                members = np.flatnonzero(classes == k)
-                members = members[_flattest(energy[members], freedom, looks_white, coarse)]
-                scaled = power[:, members][:, :, measured] / shape[:, None, measured]
-                fresh_level[:, k] += centre(scaled, (1, 2)) / 2
-        shape = np.maximum(fresh_shape, 1e-3 * fresh_shape.max(axis=1, keepdims=True) + 1e-12)  # JPEG makes zeros
-        if known is False and not coarse:
-            middle = shape[:, (radius > 0.29) & (radius < 0.43)].mean(axis=1, keepdims=True)
-            shape = np.where(radius < 0.43, np.minimum(shape, _TEXTURE * middle), shape)
-        shape /= np.median(shape[:, band], axis=1, keepdims=True)
-        level = np.stack(
-            [_curve(middles, v, np.bincount(classes), looks_white) for v in np.maximum(fresh_level, 1e-12)]
-        )
-        if known is None and rehearsal:
+    counts = np.bincount(classes)
+    middles = np.bincount(classes, brightness) / counts
+    shape, level = np.ones((len(planes), side * side)), np.ones((len(planes), len(counts)))
+    looking = way is None
+    way = way or _WHITE
+    for step in range(6):
+        shape, measured, flat = _improve(power, classes, shape, level, radius, way)
+        fits = [_fit(middles, variance, counts, way) for variance in measured]
+        level = np.stack([factor * _line(tilt, middles) for tilt, factor in fits])
+        if looking and step < 3 and way is _WHITE:
             high, middling = radius > 0.85, (radius > 0.45) & (radius < 0.65)
-            is_white = bool(np.median(shape[0, high]) > _WHITE * np.median(shape[0, middling]))
-            known = None if is_white else False
-    if looks_white:
-        return [Spectrum(middles, v, np.ones((1, 1)), flat) for v in level]
-    return [_coloured(middles, v, s.reshape(side, side), flat) for v, s in zip(level, shape, strict=True)]
+            way = _WHITE if np.median(shape[0, high]) > _FLATNESS * np.median(shape[0, middling]) else _CAMERA
+    nodes = _rising(np.quantile(brightness, np.linspace(0, 1, _NODES)))
+    if way is _WHITE:
+        return [Spectrum(nodes, factor * _line(tilt, nodes), np.ones((1, 1)), flat) for tilt, factor in fits]
+    known = np.clip(nodes, middles[0], middles[-1])
+    curves = [factor * _line(tilt, known) for tilt, factor in fits]
+    return [_coloured(nodes, c, s.reshape(side, side), flat) for c, s in zip(curves, shape, strict=True)]
 
 
-def _coloured(middles: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float) -> Spectrum:
+def _improve(
+    power: np.ndarray, classes: np.ndarray, shape: np.ndarray, level: np.ndarray, radius: np.ndarray, way: _Way
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Shape of the spectrum (planes, frequencies), level (planes, classes) and flat share, from what they seemed to be.
+
+    The power of noise at a frequency is shape * level; the median of the shape is 1 where the level is measured.
+    """
+    side = round(shape.shape[1] ** 0.5)
+    odd = np.indices((side, side)).sum(axis=0).ravel() % 2 == 1
+    halves = np.flatnonzero(~odd)[1:], np.flatnonzero(odd)  # without the mean of a block
+    band = (radius > way.low) & (radius < way.high)
+    better, measured, flat = shape.copy(), np.zeros_like(level), 0.0
+    for here, there in (halves, halves[::-1]):
+        energy, freedom = _energy(power[:, :, there], shape[:, there], level[:, classes])
+        chosen = _flattest(energy, freedom, way)
+        flat += float(np.mean(energy <= 2 * _quietest(energy, freedom))) / 2
+        better[:, here] = way.average(power[:, chosen][:, :, here] / level[:, classes[chosen], None], axis=(1,))
+        at = here[band[here]]
+        for k in range(level.shape[1]):
+            members = np.flatnonzero(classes == k)
+            members = members[_flattest(energy[members], freedom, way)]
+            measured[:, k] += way.average(power[:, members][:, :, at] / shape[:, None, at], axis=(1, 2)) / 2
+    better = np.maximum(better, 1e-3 * better.max(axis=1, keepdims=True) + 1e-12)  # JPEG makes zeros
+    middle = better[:, (radius > 0.29) & (radius < 0.43)].mean(axis=1, keepdims=True)
+    better = np.where(radius < 0.43, np.minimum(better, way.texture * middle), better)
+    return better / np.median(better[:, band], axis=1, keepdims=True), np.maximum(measured, 1e-12), flat
+
+
+def _rising(values: np.ndarray) -> np.ndarray:
+    """Those of the values, which do not fall, that lie at least a tenth of a grey level above the one before."""
+    kept = [values[0]]
+    for value in values[1:]:
+        if value - kept[-1] >= 0.1:
+            kept.append(value)
+    return np.array(kept)
+
+
+def _coloured(brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float) -> Spectrum:
     """The spectrum of correlated noise: its power at every frequency, summed by the trapezoid rule."""
     side = len(shape)
     shape = shape.copy()
@@ -197,7 +239,7 @@ def _coloured(middles: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: f
     weights[[0, -1]] = 0.5
     waves = weights * np.cos(np.pi * np.arange(side + 1) * np.arange(_LAGS + 1)[:, None] / side)
     covariance = waves @ extended @ waves.T / side**2
-    return Spectrum(middles, _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat)
+    return Spectrum(brightness, _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat)
 
 
 def _energy(power: np.ndarray, shape: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, float]:
@@ -211,27 +253,10 @@ def _energy(power: np.ndarray, shape: np.ndarray, level: np.ndarray) -> tuple[np
     return energy, float(shares.sum() ** 2 / (shares**2).sum())
 
 
-def _quietest(energy: np.ndarray, freedom: float) -> float:
-    """The mean energy of noise alone, if the tenth of the blocks with the least energy has nothing else."""
-    spread = 2 / (9 * freedom)
-    return float(np.quantile(energy, 0.1) / (1 - spread - 1.2816 * np.sqrt(spread)) ** 3)  # Wilson and Hilferty 1931
-
-
-def _flattest(energy: np.ndarray, freedom: float, white: bool, coarse: bool) -> np.ndarray:
+def _flattest(energy: np.ndarray, freedom: float, way: _Way) -> np.ndarray:
     """Numbers of the blocks to measure in."""
-    limit = np.quantile(energy, _FLATTEST) if white else 2 * _quietest(energy, freedom)
-    if coarse and not white:
-        limit = np.median(energy)
-    fewest = np.partition(energy, min(_FEWEST, len(energy)) - 1)[min(_FEWEST, len(energy)) - 1]
-    return np.flatnonzero(energy <= max(limit, fewest))
-
-
-def _median_power(squares: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return np.median(squares, axis=axes) / _MEDIAN
-
-
-def _mean_power(squares: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return squares.mean(axis=axes)
+    fewest = min(_FEWEST, len(energy)) - 1
+    return np.flatnonzero(energy <= max(way.limit(energy, freedom), np.partition(energy, fewest)[fewest]))
 
 
 def _classes(brightness: np.ndarray) -> np.ndarray:
@@ -245,23 +270,28 @@ def _classes(brightness: np.ndarray) -> np.ndarray:
     return np.searchsorted(np.array(edges), brightness, side="right")
 
 
-def _curve(brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, white: bool) -> np.ndarray:
-    """The variance as a straight line that lies low in what was measured, since texture only adds to it.
+def _line(tilt: float, brightness: np.ndarray) -> np.ndarray:
+    """A straight line over brightness, 0-255 scale: positive, 1 in the middle, rising or falling with the tilt.
 
-    Lines a + b * brightness through positive values, rising for shot noise, falling for tone curves; the one with the
-    least sum of errors counts, where an error below the line weighs three times one above it.
+    With tilt 1 it begins at 0 for black, as shot noise does; above 1 it begins later, where a sensor's black lies.
     """
-    best: tuple[float, np.ndarray] = (np.inf, variance)
-    below = 0.25 if white else 0.5
-    for tilt in np.linspace(0, 1, 21) if white else np.linspace(-0.9, 0.95, 38):
-        x = np.clip(brightness, 0, 255) / 255
-        line = 1 - abs(tilt) + abs(tilt) * 2 * (x if tilt >= 0 else 1 - x) + 1e-3
-        ratio = np.log(variance / line)
+    x = np.clip(brightness, 0, 255) / 255
+    return np.maximum(1 - abs(tilt) + abs(tilt) * 2 * (x if tilt >= 0 else 1 - x), 4e-3)
+
+
+def _fit(brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, way: _Way) -> tuple[float, float]:
+    """(tilt, factor) of the curve factor * _line(tilt) for the variance that was measured in classes of brightness.
+
+    Rising for shot noise, falling for tone curves; by quantile regression of the logarithm.
+    """
+    best, found, below = np.inf, (0.0, 0.0), way.below
+    for tilt in way.tilts:
+        ratio = np.log(variance / _line(tilt, brightness))
         order = np.argsort(ratio)
         share = np.cumsum(counts[order]) / counts.sum()
         scale = ratio[order][np.searchsorted(share, below)]
         error = ratio - scale
         loss = float((counts * np.where(error > 0, below * error, (below - 1) * error)).sum())
-        if loss < best[0] - 1e-9:
-            best = loss, line * np.exp(scale)
-    return best[1]
+        if loss < best - 1e-9:
+            best, found = loss, (float(tilt), float(np.exp(scale)))
+    return found

@@ -372,17 +372,32 @@ def test_every_action_has_a_key_and_the_help_page_lists_it(qtbot, window):
 
 
 def test_options_come_from_the_fields_and_presets_set_them(qtbot, window):
+    from denoiser_app.controls import preset
+
     controls = window.controls
     for name, sampler in denoiser.METHODS.items():
         controls.method.setCurrentIndex(controls.method.findData(name))
         assert set(controls.options.editors) == set(sampler.options())
         assert controls.sampler() == sampler()
-    controls.quality.setCurrentIndex(controls.quality.findData("fast"))
-    assert controls.sampler() == denoiser.METHODS["mp-svgd"](particles=8, iterations=16)
-    controls.options.editors["particles"].setValue(9)
-    assert controls.quality.currentData() == "custom"
-    controls.quality.setCurrentIndex(controls.quality.findData("best"))
-    assert (controls.method.currentData(), controls.prior.currentData()) == ("gibbs", "foe3x3")
+    for quality in ("fast", "best"):
+        controls.quality.setCurrentIndex(controls.quality.findData(quality))
+        sampler, prior = preset(quality)
+        assert controls.sampler() == sampler
+        assert (controls.method.currentData(), controls.prior.currentData()) == (sampler.name, prior.name)
+        controls.options.editors["particles"].setValue(9)
+        assert controls.quality.currentData() == "custom"
+
+
+def test_method_and_image_model_fit_each_other(window):
+    controls = window.controls
+    controls.method.setCurrentIndex(controls.method.findData("direct"))
+    assert controls.prior.currentData() == "learned"
+    controls.prior.setCurrentIndex(controls.prior.findData("foe3x3"))
+    assert controls.method.currentData() == "mp-svgd"
+    assert set(controls.options.editors) == set(denoiser.METHODS["mp-svgd"].options())
+    controls.quality.setCurrentIndex(controls.quality.findData("normal"))
+    controls.method.setCurrentIndex(controls.method.findData("gibbs"))
+    assert controls.prior.currentData() == "pairwise"
 
 
 def test_settings_are_remembered(qtbot, window, settings):

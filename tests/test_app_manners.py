@@ -90,6 +90,7 @@ def test_enter_never_destroys(qtbot, window, file, tmp_path, monkeypatch):
 
 def test_keys_work_while_a_number_field_has_the_focus(qtbot, window, file, monkeypatch):
     open_(qtbot, window, monkeypatch, file)
+    set_method(window, "mp-svgd")
     field = window.controls.options.editors["iterations"]
     field.setFocus()
     field.selectAll()

@@ -61,6 +61,7 @@ def test_restore_has_three_controls_and_the_rest_is_folded(qtbot, window, noisy_
     assert [w.isVisible() for w in (c.strength, c.quality, c.chroma)] == [True] * 3
     assert not any(w.isVisible() for w in (c.sigma, c.seed, c.method, c.prior, c.memory))
     assert not c.chroma.isEnabled()  # a grey picture
+    set_method(window, "mp-svgd")
     qtbot.mouseClick(c.advanced.button, Qt.LeftButton)
     assert c.sigma.isVisible()
     assert c.method.isVisible()

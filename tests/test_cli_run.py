@@ -72,7 +72,7 @@ def test_beside_the_input(folder, capsys):
     before = tree(folder)
     assert denoise("a.png", "b.jpg") == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("a.png: noise level ")
+    assert out[0].startswith("a.png: noise 8")
     assert "(measured)" in out[0]
     assert out[1].endswith("-> b-denoised.jpg")
     after = tree(folder)
@@ -111,7 +111,7 @@ def test_pipe(folder):
         process = command("-", *output, *QUICK, text=False, stdin=subprocess.PIPE)
         out, err = process.communicate((folder / "a.png").read_bytes())
         assert process.returncode == 0, err
-        assert err.startswith(b"standard input: noise level" if not output else b"")
+        assert err.startswith(b"standard input: noise 8" if not output else b"")
         assert images.read(io.BytesIO(out) if not output else "x.jpg").pixels.shape == (24, 32)
 
 
@@ -557,11 +557,11 @@ def test_ctrl_c(tmp_path, threads):
 
 BUSY = """
 import hashlib, sys
-import denoiser.cli, denoiser.noise
+import denoiser.cli, denoiser.noise_estimate
 def busy(*_arguments):
     print("busy", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 26)  # half a minute of compiled code
-denoiser.noise.estimate_sigma = busy
+denoiser.noise_estimate.spectra = busy
 sys.exit(denoiser.cli.main())
 """
 

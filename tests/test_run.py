@@ -90,18 +90,6 @@ def test_noise():
         add_noise(noisy, -1)
 
 
-def test_noise_estimates_are_those_of_scikit_image():
-    from skimage.restoration import estimate_sigma
-
-    image = add_noise(np.tile(np.arange(0.0, 90), (71, 1))[..., None] * [1, 2, 0.5], 7, seed=1)
-    for values, axis in ((image, -1), (np.moveaxis(image, -1, 0), 0), (image[..., 0], None)):
-        expected = estimate_sigma(values, average_sigmas=True, channel_axis=axis)
-        assert denoiser.estimate_sigma(values, channel_axis=axis) == pytest.approx(expected, rel=1e-12)
-    assert denoiser.estimate_sigma(np.full((9, 9), 7, np.uint8)) == 0
-    large = add_noise(np.zeros((4100, 3000)), 5)
-    assert denoiser.estimate_sigma(large) == pytest.approx(5, rel=0.01)
-
-
 def test_metrics():
     a = np.random.default_rng(0).uniform(0, 255, (32, 40))
     assert denoiser.psnr(a, a, data_range=255) == np.inf

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from denoiser import denoise
-from denoiser.colour import to_channels, to_planes
+from denoiser.colour import std_to_channels, to_channels, to_planes
 from denoiser.learned import LearnedPosterior, Prediction, predict
 from denoiser.metrics import coverage, joint_coverage, psnr
 from denoiser.noise import estimate_noise
@@ -120,8 +120,8 @@ def intervals(data: Path, count: int | None) -> None:
             found = []
             for k, x in enumerate(pictures(data / folder, few)):
                 y = noisy(x, sigma, k)
-                said = one_pass(y, sigma)[1]
-                found.append(coverage(x[None] if x.ndim == 2 else to_planes(x), said.mean, said.std))
+                mean, said = one_pass(y, sigma)
+                found.append(coverage(x, mean, said.std[0] if x.ndim == 2 else std_to_channels(said.std)))
             shares.append(100 * float(np.mean(found)))
         figure = " / ".join(f"{s:.1f}" for s in shares)
         good = all(88 <= s <= 92 for s in shares)

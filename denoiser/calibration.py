@@ -18,7 +18,7 @@ class Calibration:
     """What standard deviations are multiplied by, so that 90 % intervals hold.
 
     levels: noise levels, grey levels, shape (L,). ratios: predicted std / sigma, shape (R,). factors: by quality, shape
-    (2, L, R): luminance and colour planes. Between the nodes the logarithms are interpolated.
+    (3, L, R): one table a plane. Between the nodes the logarithms are interpolated.
     shifts: what the logits of edges are shifted by at each level, so that means of blocks hold their intervals too.
     """
 
@@ -35,7 +35,7 @@ class Calibration:
             factors = {quality: np.asarray(table["factors"][quality], np.float64) for quality in QUALITIES}
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{label(path)}: the calibration of its card is damaged") from None
-        grid = (2, len(levels), len(ratios))
+        grid = (3, len(levels), len(ratios))
         good = all(f.shape == grid and (f > 0).all() and (f < 100).all() for f in factors.values())
         rising = all(a.ndim == 1 and len(a) > 1 and (a > 0).all() and (np.diff(a) > 0).all() for a in (levels, ratios))
         if not good or not rising or shifts.shape != levels.shape or not (np.abs(shifts) < 20).all():
@@ -47,7 +47,7 @@ class Calibration:
         out = np.empty_like(log_std)
         at_levels, at_ratios = np.log(self.levels), np.log(self.ratios)
         for plane in range(len(log_std)):
-            table = np.log(self.factors[quality][min(plane, 1)])
+            table = np.log(self.factors[quality][plane])
             level = _place(_log(sigma[plane]), at_levels)
             ratio = _place(log_std[plane], at_ratios)
             out[plane] = _bilinear(table, level, ratio)

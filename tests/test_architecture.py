@@ -23,7 +23,7 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["executors", "exp2", "images", "measure", "noise"],
+    ["calibration", "executors", "exp2", "images", "measure", "noise"],
     ["camera", "checks", "data", "files", "jit", "metrics", "noise_estimate", "panels", "pieces", "units"],
     ["colour", "random_fields", "threads"],
 ]

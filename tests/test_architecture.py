@@ -22,7 +22,7 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["executors", "exp2"],
+    ["executors", "exp2", "measure"],
     ["images"],
     ["units"],
     ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces"],

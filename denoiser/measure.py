@@ -157,19 +157,23 @@ def profile(samples: np.ndarray, start: tuple[float, float], end: tuple[float, f
     return Profile(distance, measure(samples, along, level))
 
 
+def check_line(shape: tuple[int, ...], start: tuple[float, float], end: tuple[float, float]) -> None:
+    """A ValueError for a line that is too short, or leaves a picture of this shape."""
+    for x, y in (start, end):
+        if not (0 <= x <= shape[1] and 0 <= y <= shape[0]):
+            raise ValueError(f"the line must lie in the picture of {shape[1]} x {shape[0]} pixels, got {x:g},{y:g}")
+    if np.hypot(end[0] - start[0], end[1] - start[1]) < 1:
+        raise ValueError("the line must be at least a pixel long")
+
+
 def _steps(
     shape: tuple[int, ...], start: tuple[float, float], end: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Distances (n,), and weights, rows and columns (4, n) of the pixels around each point."""
+    check_line(shape, start, end)
     (x0, y0), (x1, y1) = start, end
     height, width = shape[0], shape[1]
-    for point in (start, end):
-        if not (0 <= point[0] <= width and 0 <= point[1] <= height):
-            at_x, at_y = point
-            raise ValueError(f"the line must lie in the picture of {width} x {height} pixels, got {at_x:g},{at_y:g}")
     length = float(np.hypot(x1 - x0, y1 - y0))
-    if length < 1:
-        raise ValueError("the line must be at least a pixel long")
     at = np.linspace(0, 1, round(length) + 1)
     x = np.clip(x0 + at * (x1 - x0) - 0.5, 0, width - 1)
     y = np.clip(y0 + at * (y1 - y0) - 0.5, 0, height - 1)

@@ -11,7 +11,7 @@ FLOORS = [
     ["__main__"],
     ["cli"],
     ["paper"],
-    ["evaluation", "outputs", "training"],
+    ["evaluation", "outputs", "particles", "training"],
     ["api"],
     ["run"],
     ["presets"],

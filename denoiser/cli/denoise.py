@@ -63,7 +63,8 @@ def _number(text: str) -> float:
     return value
 
 
-def _bytes(text: str) -> int:
+def memory_size(text: str) -> int:
+    """Bytes: 500M, 2G."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"must be a size such as 500M or 2G, got {text!r}")
@@ -114,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
     add("--scheduler", metavar="tcp://HOST:PORT", help="denoise on the workers of this Dask cluster, a picture each")
     default = f"{pieces.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
-    add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
+    add("--memory", type=memory_size, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
     most = images.MAX_PIXELS
     add("--max-pixels", type=whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
 

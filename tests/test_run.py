@@ -290,3 +290,15 @@ def test_a_grey_picture_in_colour_is_one_plane():
     assert np.allclose(three.mean, alone.mean[..., None], atol=1e-9)
     assert np.allclose(three.std, alone.std[..., None])
     assert three.samples.shape == (4, 40, 60, 3)
+
+
+def test_a_result_measures_itself(picture):
+    result = denoise(add_noise(picture, 10), 10, data_range=255, particles=20)
+    mask = np.zeros(picture.shape, bool)
+    mask[3:9, 4:12] = True
+    found = result.region(mask)
+    assert found["mean"].low < picture[mask].mean() + 5
+    same = result.measure(lambda image: image[mask].mean())
+    assert same.value == pytest.approx(found["mean"].value)
+    with pytest.raises(ValueError, match="ask for particles"):
+        denoise(picture, 10, data_range=255).region(mask)

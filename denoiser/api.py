@@ -10,7 +10,7 @@ import numpy as np
 
 from denoiser import presets
 from denoiser.checks import checked_picture
-from denoiser.noise import Noise, estimate_noise
+from denoiser.noise import Noise, measure_noise
 from denoiser.outcome import Progress, Result
 from denoiser.pieces import Region
 from denoiser.priors import Prior
@@ -66,7 +66,7 @@ def _noise_in(image: Any, words: str | None, axis: int | None, white: float | No
     scale = units(upright, white=white, black=black)
     if words is not None:
         return Noise.from_text(words).in_units(scale.grey, scale.black)
-    found = estimate_noise(scale.to_grey(upright), None if axis is None else -1, 255).in_units(scale.grey, scale.black)
+    found = measure_noise(upright, None if axis is None else -1, scale)
     if found.level < 1e-6 * scale.grey:
         raise ValueError("no noise was found in the picture; say how strong it is: noise=")
     return found

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import measure, metrics
+from denoiser import metrics
 from denoiser.colour import Frame
+from denoiser.measure import Measurement
+from denoiser.measure import measure as measure_particles
+from denoiser.measure import region as measure_region
 from denoiser.pieces import Canvas
 from denoiser.samplers import Estimate, Sampler
 
@@ -62,16 +65,16 @@ class Outcome:
         reach = metrics.credible_factor(level, self.draws or None) * self.std
         return self.mean - reach, self.mean + reach
 
-    def measure(self, function: Callable[[np.ndarray], object], level: float = 0.9) -> measure.Measurement:
+    def measure(self, function: Callable[[np.ndarray], object], level: float = 0.9) -> Measurement:
         """What `function` says of a picture, a number or an array, with its interval, from the particles."""
-        return measure.measure(self._drawn(), function, level)
+        return measure_particles(self._drawn(), function, level)
 
-    def region(self, mask: np.ndarray, level: float = 0.9) -> dict[str, measure.Measurement]:
+    def region(self, mask: np.ndarray, level: float = 0.9) -> dict[str, Measurement]:
         """Mean, sum and std of the pixels in a mask (height, width), with their intervals, from the particles."""
         samples = self._drawn()
         if self.channel_axis is not None:
             samples = np.moveaxis(samples, self.channel_axis % 3 + 1, -1)
-        return measure.region(samples, mask, level)
+        return measure_region(samples, mask, level)
 
     def _drawn(self) -> np.ndarray:
         if not self.particles:

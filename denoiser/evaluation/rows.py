@@ -22,7 +22,8 @@ class Row:
 
     image, number: name of the image, and its place among the images, which is part of its noise's seed.
     method: as it was asked for, such as "gibbs" or "gibbs:chains=1". prior: "" where it plays no part.
-    particles: draws behind mean and std; None for a point estimate, which has no std and coverages either (nan).
+    particles: draws behind mean and std; None where they are not made of draws: of one pass, and of a point estimate,
+        which has no std and coverages either (nan).
     sigma, std: noise level and RMS of the predicted standard deviations, in grey levels of 255. Of noise that is not
         white, sigma is its first number.
     noise: "white", or the words of `noise.parse_noise`.

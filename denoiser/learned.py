@@ -31,8 +31,8 @@ ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
 _SIDE = 768  # pixels of a piece at most, without its halo: a fifth of a gigabyte inside the network
 _PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
 
-# The length in which samplers measure their steps, in standard deviations. They begin with draws of the field itself: steps
-# of a whole one kick them away again, and means of 16x16 blocks then covered 80 % instead of 90 (MP-SVGD, sigma 20).
+# The length in which samplers measure their steps, in standard deviations. They begin with draws of the field itself:
+# longer steps kick them away again, and means of 16x16 blocks then covered 80 % instead of 90 (MP-SVGD, sigma 20).
 _STEP = 0.1
 
 _DIFFERENCES = (np.array([[-1.0, 1.0]]), np.array([[-1.0], [1.0]]))

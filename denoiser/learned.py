@@ -197,9 +197,9 @@ def _card(path: Path) -> dict[str, Any]:
     return card
 
 
-# What the network sees of the planes: black to white and half as much beyond, as noise makes it. A star or hot pixel
-# far beyond would spoil the picture around it (tests/test_units.py); what is cut off comes back afterwards.
-_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-221, -400, -400), (663, 400, 400)))
+# What the network sees of the planes: black to white and twice as much beyond. A star or hot pixel farther out would
+# spoil the picture around it (python benchmarks/units.py); what is cut off comes back afterwards.
+_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-884, -1000, -1000), (1325, 1000, 1000)))
 
 
 def predict(

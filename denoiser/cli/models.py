@@ -15,9 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a paragraph a prior."""
     model = load_model()
+    count = model.card.get("photographs", "free")
     print(
-        "learned, learned-best: a pairwise Markov random field whose potentials a network reads off the noisy picture, in "
-        f"one pass or in the average of eight\n  {model.card.get('credits', 'learned here from free photographs')}\n"
+        "learned, learned-best: a pairwise Markov random field whose potentials a network reads off the noisy picture, "
+        f"in one pass or in the average of eight\n  learned from {count} photographs, credited in the card beside it\n"
         f"  {model.path}"
     )
     for name, path in available_priors().items():

@@ -5,13 +5,14 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from denoiser import panels
 
 from .session import Snapshot, Source
+from .tone import PLAIN, Tone
 
 CONTENTS = {
     "clean": ("Clean", "The picture before noise was added"),
@@ -33,11 +34,20 @@ class Scene:
     noisy: np.ndarray
     a: Snapshot | None = None
     b: Snapshot | None = None
+    tone: Tone = PLAIN
+    looking: bool = False  # a first look lies over result A, of which there is none yet
 
 
-def picture_bytes(values: np.ndarray, source: Source) -> np.ndarray:
-    """A picture in the file's units as bytes, from its black to its white."""
-    return grey_bytes(values, source.grey, -source.black / source.grey)
+def levels(values: np.ndarray, source: Source) -> np.ndarray:
+    """A picture in the file's units as grey levels of 255, float32."""
+    scaled = np.asarray(values, np.float32) * np.float32(1 / source.grey)
+    scaled -= np.float32(source.black / source.grey)
+    return scaled
+
+
+def picture_bytes(values: np.ndarray, source: Source, tone: Tone = PLAIN) -> np.ndarray:
+    """A picture in the file's units as it is shown."""
+    return tone.bytes(levels(values, source))
 
 
 def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarray:
@@ -48,22 +58,22 @@ def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarra
 
 def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
     """The picture of a content, uint8 grey or RGB; None where there is nothing to show."""
-    source, a = scene.source, scene.a
+    source, a, tone = scene.source, scene.a, scene.tone
     if content == "clean":
-        return picture_bytes(source.pixels, source) if scene.experiment else None
-    if content == "noisy":
-        return picture_bytes(scene.noisy, source)
+        return picture_bytes(source.pixels, source, tone) if scene.experiment else None
+    if content == "noisy" or (content == "a" and a is None and scene.looking):
+        return picture_bytes(scene.noisy, source, tone)
     if content == "b":
-        return picture_bytes(scene.b.mean, source) if scene.b is not None else None
+        return picture_bytes(scene.b.mean, source, tone) if scene.b is not None else None
     if a is None:
         return None
     if content == "a":
-        return veil(picture_bytes(a.mean, source), a.done)
+        return veil(picture_bytes(a.mean, source, tone), a.done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
         return veil(grey_bytes(a.noisy - a.mean, source.grey * a.plan.sigma / 32, 128), a.done)
     if content == "uncertainty":
         return veil(panels.heat(flat_std(a.std), heat_top(a)), a.done) if a.sure else None
-    return picture_bytes(a.particle(min(particle, a.particles - 1)), source) if a.particles else None
+    return picture_bytes(a.particle(min(particle, a.particles - 1)), source, tone) if a.particles else None
 
 
 def flat_std(std: np.ndarray) -> np.ndarray:
@@ -110,6 +120,8 @@ def why_empty(scene: Scene | None, content: str) -> str:
 def caption(scene: Scene, content: str) -> str:
     """A word beside the name of a content."""
     snapshot = scene.b if content == "b" else scene.a
+    if content == "a" and snapshot is None and scene.looking:
+        return "a first look, with the quick model"
     if content in ("clean", "noisy") or snapshot is None:
         return ""
     title = snapshot.plan.sampler.title
@@ -140,8 +152,9 @@ def duration(seconds: float) -> str:
 def histograms(scene: Scene) -> dict[str, np.ndarray]:
     """How often each grey level occurs, in per mille."""
     out = {}
+    plain = replace(scene, tone=PLAIN, looking=False)
     for content in ("clean", "noisy", "a"):
-        pixels = render(scene, content)
+        pixels = render(plain, content)
         if pixels is not None:
             counts = np.bincount(pixels.ravel(), minlength=256)
             out[content] = 1000 * counts / pixels.size

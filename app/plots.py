@@ -5,20 +5,25 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, Signal
 
 from .background import Background
 from .display import Scene, histograms
 from .session import Snapshot
 from .theme import Colours
+from .tone import PLAIN, Tone
 
 _QUALITY, _SPREAD, _HISTOGRAM = range(3)
 
 
 class Plots(pg.GraphicsLayoutWidget):
-    """PSNR (or the change of an iteration), uncertainty, and how often grey levels occur."""
+    """PSNR (or the change of an iteration), uncertainty, and how often grey levels occur, with handles for the tone."""
+
+    tone_changed = Signal(object)  # Tone
 
     def __init__(self, background: Background) -> None:
         super().__init__()
@@ -41,7 +46,7 @@ class Plots(pg.GraphicsLayoutWidget):
             n: [self.plots[n].plot(symbolSize=6, symbolPen=None) for _ in "ab"] for n in (_QUALITY, _SPREAD)
         }
         self._lines = {content: self.plots[_HISTOGRAM].plot(connect="finite") for content in ("clean", "noisy", "a")}
-        self.plots[_HISTOGRAM].setXRange(0, 255, padding=0)
+        self.plots[_HISTOGRAM].setXRange(-4, 259, padding=0)
         self.plots[_HISTOGRAM].getAxis("left").setStyle(showValues=False)
         self.plots[_QUALITY].setToolTip("How the result improves; of result B the dashed line")
         self.plots[_SPREAD].setToolTip(
@@ -49,6 +54,14 @@ class Plots(pg.GraphicsLayoutWidget):
         )
         self.plots[_HISTOGRAM].setToolTip("How often each grey level occurs, from black (0) to white (255)")
         self.ci.layout.setContentsMargins(4, 4, 8, 2)
+        self.handles = {name: pg.InfiniteLine(angle=90, movable=True) for name in ("black", "gamma", "white")}
+        for name, handle in self.handles.items():
+            handle.setToolTip(f"Drag: what is shown {'half bright' if name == 'gamma' else name}. L: automatically")
+            handle.setZValue(5)
+            handle.sigPositionChanged.connect(self._dragged)
+            self.plots[_HISTOGRAM].addItem(handle, ignoreBounds=True)
+        self._tone = PLAIN
+        self.show_tone(PLAIN)
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
@@ -63,10 +76,38 @@ class Plots(pg.GraphicsLayoutWidget):
                 curve.setPen(pg.mkPen(shade, width=2 if style == Qt.SolidLine else 1, style=style))
                 curve.setSymbolBrush(shade)
                 curve.setZValue(style == Qt.SolidLine)
+        for name, handle in self.handles.items():
+            shade = {"black": colours.text, "gamma": colours.faint, "white": colours.accent}[name]
+            handle.setPen(pg.mkPen(shade, width=2, style=Qt.DashLine if name == "gamma" else Qt.SolidLine))
+            handle.setHoverPen(pg.mkPen(colours.accent, width=4))
         for content, shade in zip(("a", "clean", "noisy"), colours.curves, strict=True):
             self._lines[content].setPen(pg.mkPen(shade, width=1))
         self.show_curves(*self._last)
         self._draw_histogram()
+
+    def show_tone(self, tone: Tone) -> None:
+        """Put the handles where they belong."""
+        self._tone = tone
+        half = tone.black + (tone.white - tone.black) * 0.5**tone.gamma
+        for name, at in (("black", tone.black), ("gamma", half), ("white", tone.white)):
+            self.handles[name].blockSignals(True)
+            self.handles[name].setValue(at)
+            self.handles[name].blockSignals(False)
+
+    def _dragged(self, handle: pg.InfiniteLine) -> None:
+        """A handle was moved by hand; the others keep what they mean."""
+        black, half, white = (self.handles[name].value() for name in ("black", "gamma", "white"))
+        gamma = self._tone.gamma
+        if handle is self.handles["gamma"]:
+            share = min(max((half - black) / max(white - black, 1e-6), 0.02), 0.98)
+            gamma = math.log(share) / math.log(0.5)
+        elif handle is self.handles["black"]:
+            black = min(black, white - 1)
+        else:
+            white = max(white, black + 1)
+        tone = Tone(black, white, gamma)
+        self.show_tone(tone)
+        self.tone_changed.emit(tone)
 
     def _title(self, plot: int, text: str) -> None:
         assert self._colours is not None

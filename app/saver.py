@@ -19,8 +19,9 @@ from denoiser.files import label, write_bytes
 
 from . import dialogs
 from .background import Background
-from .display import render
+from .display import CONTENTS, Scene, caption, render
 from .session import Run, table_csv
+from .viewer import Viewer
 
 _NUMBERS = "Numbers (*.png *.tif *.tiff)"
 
@@ -82,10 +83,13 @@ KINDS = {
 }
 
 
-def figure_panels(scene: object, contents: list[str], captions: list[str], particle: int) -> list:
+def figure_panels(scene: Scene | None, viewer: Viewer) -> list:
     """What the views show, with captions."""
-    drawn = [(caption, render(scene, content, particle)) for content, caption in zip(contents, captions, strict=True)]
-    return [(caption, pixels) for caption, pixels in drawn if pixels is not None]
+    if scene is None:
+        return []
+    particle = max(view.slider.value() for view in viewer.views)
+    drawn = [(f"{CONTENTS[c][0]}  {caption(scene, c)}".strip(), render(scene, c, particle)) for c in viewer.contents()]
+    return [(words, pixels) for words, pixels in drawn if pixels is not None]
 
 
 class Saver(QObject):

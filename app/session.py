@@ -25,6 +25,8 @@ from denoiser.pieces import Region
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
+from .tone import PLAIN, Tone, first
+
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
 _MEMORY = 1 << 30  # bytes of particles to keep over all runs; the oldest go first
@@ -40,6 +42,7 @@ class Source:
     picture: images.Picture
     path: str | None  # None: pasted
     measured: float  # noise level found in it, in grey levels
+    tone: Tone = PLAIN  # what it is shown with at first
 
     @property
     def name(self) -> str:
@@ -80,7 +83,9 @@ def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
     level = noise.estimate_sigma(picture.pixels, picture.channel_axis) / picture.grey
     level = level if np.isfinite(level) else 0.0
-    return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)))
+    pixels = picture.pixels[::4, ::4] if picture.pixels.size > 10**7 else picture.pixels
+    tone = first((np.asarray(pixels, np.float32) - picture.black) / picture.grey)
+    return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)), tone)
 
 
 def load(path: str) -> Source:

@@ -23,6 +23,7 @@ class View(QWidget):
     chosen = Signal()  # other content, or another particle
     hovered = Signal(object)  # (row, column), or None
     flipped = Signal(bool)  # the flip key is down
+    cut = Signal()  # the line of the split view has moved
     double_clicked = Signal(object)  # QPointF, in pixels of the picture
 
     def __init__(self, content: str, number: int) -> None:
@@ -62,6 +63,12 @@ class View(QWidget):
         self.frame.setZValue(4)
         self.box.addItem(self.frame, ignoreBounds=True)
         self.frame.hide()
+        self.sheet = pg.QtWidgets.QGraphicsRectItem()  # what the blocks of a first look are glued to
+        self.sheet.setFlag(self.sheet.ItemClipsChildrenToShape)
+        self.sheet.setPen(pg.mkPen(None))
+        self.sheet.setZValue(3)
+        self.box.addItem(self.sheet, ignoreBounds=True)
+        self._blocks: dict[Region, pg.ImageItem] = {}
         self.empty = QLabel(self.canvas, objectName="faint", alignment=Qt.AlignCenter)  # words where no picture is
         self.empty.setAttribute(Qt.WA_TransparentForMouseEvents)
         self._second: np.ndarray | None = None
@@ -133,6 +140,7 @@ class View(QWidget):
         part = np.ascontiguousarray(self._second[:, begin:])
         self.over.setImage(part, levels=(0, 255), autoLevels=False)
         self.over.setRect(QRectF(begin, 0, part.shape[1], part.shape[0]))
+        self.cut.emit()
 
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
         """The preview of a region; None takes it away."""
@@ -145,6 +153,22 @@ class View(QWidget):
         self.patch.setImage(pixels, levels=(0, 255), autoLevels=False)
         self.patch.setRect(rect)
         self.frame.setRect(rect)
+
+    def glue(self, blocks: dict[Region, np.ndarray], place: QRectF) -> None:
+        """Blocks of a picture as bytes, over what is shown in a place; blocks that are not named go."""
+        self.sheet.setRect(place)
+        for block in [b for b in self._blocks if b not in blocks]:
+            item = self._blocks.pop(block)
+            item.setParentItem(None)
+            self.canvas.scene().removeItem(item)
+        for block, pixels in blocks.items():
+            if block not in self._blocks:
+                self._blocks[block] = pg.ImageItem(axisOrder="row-major")
+                self._blocks[block].setParentItem(self.sheet)
+            item = self._blocks[block]
+            if item.image is not pixels:
+                item.setImage(pixels, levels=(0, 255), autoLevels=False)
+                item.setRect(QRectF(block.left, block.top, *block.shape[::-1]))
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""

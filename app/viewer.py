@@ -5,11 +5,12 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QTimer, Signal
+from qtpy.QtCore import QRectF, QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 from denoiser.pieces import Region
@@ -38,6 +39,7 @@ class Viewer(QWidget):
 
     hovered = Signal(object)
     region_moved = Signal(object)  # Region, when it is let go
+    turned = Signal(object)  # Region, that is seen now
     content_changed = Signal()
 
     def __init__(self, background: Background) -> None:
@@ -49,6 +51,7 @@ class Viewer(QWidget):
         self._flipped = False
         self._busy = self._stale = self._fit = False
         self._patch: tuple[Region, np.ndarray] | None = None
+        self._looks: dict[Region, np.ndarray] = {}  # blocks of a first look, as bytes
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 4)
         for view in self.views:
@@ -60,6 +63,9 @@ class Viewer(QWidget):
             if view is not self.views[0]:
                 view.box.setXLink(self.views[0].box)
                 view.box.setYLink(self.views[0].box)
+        self.views[0].cut.connect(self._glue)
+        self.views[0].box.sigRangeChanged.connect(lambda *_: self._turned.start())
+        self._turned = QTimer(self, singleShot=True, interval=100, timeout=self._tell_seen)
         left, right = self.views[0].second, self.views[1].picker
         left.setCurrentIndex(right.currentIndex())
         left.currentIndexChanged.connect(right.setCurrentIndex)
@@ -161,6 +167,7 @@ class Viewer(QWidget):
         if self.split:
             first.caption.setText("  |  ".join(part.words or CONTENTS[part.content][0] for part in made))
         self._lay_patch()
+        self._glue()
         if self._fit:
             self._fit = False
             self.fit()
@@ -264,6 +271,38 @@ class Viewer(QWidget):
         for number, view in enumerate(self.views):
             shows = "a" in (contents if self.split else contents[number : number + 1])
             view.show_patch(*(self._patch if self._patch is not None and shows else (None, None)))
+
+    # ------------------------------------------------------------------------------- a first look
+
+    @property
+    def seen(self) -> Region:
+        """The part of the picture that is on the screen."""
+        assert self.scene is not None
+        height, width = self.scene.source.pixels.shape[:2]
+        (left, right), (top, bottom) = self.views[0].box.viewRange()
+        rows = np.clip((math.floor(top), math.ceil(bottom)), 0, height)
+        columns = np.clip((math.floor(left), math.ceil(right)), 0, width)
+        return Region(int(rows[0]), int(columns[0]), int(rows[1]), int(columns[1]))
+
+    def _tell_seen(self) -> None:
+        if self.scene is not None:
+            self.turned.emit(self.seen)
+
+    def show_looks(self, looks: dict[Region, np.ndarray]) -> None:
+        """Blocks as bytes, in every view that shows result A, as long as there is none."""
+        self._looks = looks
+        self._glue()
+
+    def _glue(self) -> None:
+        contents = self.contents()
+        height, width = (0, 0) if self.scene is None else self.scene.source.pixels.shape[:2]
+        for number, view in enumerate(self.views):
+            parts = contents if self.split and number == 0 else contents[number : number + 1]
+            place = QRectF(0, 0, width, height)
+            if self.split and number == 0 and parts[0] != parts[1]:
+                line = float(round(view.line.value()))
+                place = QRectF(0, 0, line, height) if parts[0] == "a" else QRectF(line, 0, width - line, height)
+            view.glue(self._looks if "a" in parts else {}, place)
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""

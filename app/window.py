@@ -6,6 +6,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +15,17 @@ from qtpy.QtWidgets import QApplication
 
 from denoiser.samplers import METHODS
 
-from . import dialogs
 from .background import Task
-from .display import CONTENTS, Scene, caption, duration, readout
+from .display import Scene, duration, levels, readout
+from .enabling import enable
 from .estimate import Estimator
+from .leaving import Leaving
+from .looker import Looker
 from .runner import Runner
 from .saver import Saver, figure_panels
 from .session import Plan, Run, Snapshot, Source, table_csv
 from .shell import Shell
+from .tone import PLAIN, Tone, auto
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
 
@@ -33,15 +37,18 @@ class Window(Shell):
         super().__init__(settings)
         self.runner = Runner(self.background, self)
         self.saver = Saver(self, self.background, self.settings)
+        self.leaving = Leaving(self, self.runner, partial(self.save, "result"))
         self.source: Source | None = None
         self.scene: Scene | None = None
         self.a: Run | None = None
         self.b: Run | None = None
+        self.tone = PLAIN
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
         self._may_close = False  # the user has been asked
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
+        self.looker = Looker(self.background, self.viewer, self)
         self._connect()
         self.restore()
         self._update_state()
@@ -62,8 +69,10 @@ class Window(Shell):
         r.progressed.connect(self._progressed)
         r.added.connect(self._added)
         r.previewed.connect(self.viewer.show_patch)
-        c.changed.connect(self._ask_time)
-        c.method_changed.connect(self._ask_time)
+        c.changed.connect(self._asked_anew)
+        c.method_changed.connect(self._asked_anew)
+        self.looker.changed.connect(self._looked)
+        self.plots.tone_changed.connect(self.set_tone)
         self.estimator.told.connect(c.tell_time)
         self.welcome.answered.connect(self._answered)
         self.table.chosen.connect(self.choose)
@@ -84,7 +93,7 @@ class Window(Shell):
             self._pending = path
             self.welcome.waiting(Path(path).name)
             return
-        self._when_saved("Open another picture", partial(self.opener.open, path))
+        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
@@ -93,7 +102,7 @@ class Window(Shell):
         if take is None:
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
         else:
-            self._when_saved("Open another picture", take)
+            self.leaving.ask("Open another picture", self.a, take)
 
     def _answered(self, experiment: bool) -> None:
         """What the user came for."""
@@ -106,20 +115,22 @@ class Window(Shell):
 
     def _opened(self, source: Source) -> None:
         self.runner.clear()
+        self.looker.end()
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
         self.controls.chroma.setEnabled(source.axis is not None)
-        self._ask_time()
         self.pages.setCurrentWidget(self.viewer)
         self.viewer.take_keys()
         self.plots.clear_curves()
+        self.set_tone(source.tone)
         self.tell("")
         self.about_picture.setText(source.description)
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:
-            self._show(Scene(source, False, source.pixels), fit=True)
+            self._show(Scene(source, False, source.pixels, tone=self.tone), fit=True)
             self.measure()
+            self._asked_anew()
 
     def measure(self) -> None:
         """Set the noise level that was found."""
@@ -146,15 +157,57 @@ class Window(Shell):
         def done(noisy: object) -> None:
             self._noise = None
             if plan.source is self.source:
-                self._show(Scene(plan.source, plan.experiment, noisy, a, b), fit)
+                self._show(self._scene(plan, noisy, a, b), fit)
                 self._preview()
+                if fit:
+                    self._asked_anew()
 
         self._noise = self.background.start(
             lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
         )
 
-    def _ask_time(self) -> None:
-        self.estimator.ask(None if self.runner.running else self._plan())
+    def _asked_anew(self) -> None:
+        """Another plan: how long will it take, and, of a noisy picture, what will become of it?"""
+        plan = None if self.runner.running else self._plan()
+        self.estimator.ask(plan)
+        if plan is not None and self.scene is not None:
+            if plan.experiment:
+                self.looker.end()
+            else:
+                self.looker.begin(plan)
+
+    def _looked(self) -> None:
+        if self.scene is not None and self.scene.looking != self.looker.on:
+            self.scene = replace(self.scene, looking=self.looker.on)
+            self.viewer.set_scene(self.scene)
+        self._update_state()
+        if self.looker.on and not self.runner.running:
+            self.tell(
+                f"First look, {100 * self.looker.share:.0f} %" if self.looker.busy else "First look: Run does it well"
+            )
+
+    def _scene(self, plan: Plan, noisy: object, a: Snapshot | None, b: Snapshot | None) -> Scene:
+        return Scene(plan.source, plan.experiment, noisy, a, b, self.tone, self.looker.on)
+
+    def set_tone(self, tone: Tone) -> None:
+        """Other black, white and gamma on the screen."""
+        self.tone = tone
+        self.plots.show_tone(tone)
+        self.looker.set_tone(tone)
+        if self.scene is not None:
+            self.scene = replace(self.scene, tone=tone)
+            self.viewer.set_scene(self.scene)
+
+    def auto_tone(self) -> None:
+        """Show nearly all that there is between black and white."""
+        if self.scene is not None:
+            scene = self.scene
+            values = scene.noisy if scene.a is None else scene.a.mean
+            self.set_tone(auto(levels(values[::4, ::4] if values.size > 10**7 else values, scene.source)))
+
+    def plain_tone(self) -> None:
+        """As the file says."""
+        self.set_tone(PLAIN)
 
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
@@ -169,14 +222,17 @@ class Window(Shell):
         """Denoise."""
         plan = self._plan()
         if plan is not None:
-            self.estimator.stop()
-            self.runner.start([plan])
+            self._start([plan])
 
     def compare(self) -> None:
         """All methods."""
         if self.source is not None:
-            self.estimator.stop()
-            self.runner.start([self._plan(method) for method in METHODS])
+            self._start([self._plan(method) for method in METHODS])
+
+    def _start(self, plans: list[Plan]) -> None:
+        self.estimator.stop()
+        self.looker.end()
+        self.runner.start(plans)
 
     def cancel(self) -> None:
         """Stop at once."""
@@ -193,7 +249,7 @@ class Window(Shell):
         self.tell(f"{which}{snapshot.step} of {snapshot.total} · {left}")
         b = self.b or self.a
         plan, other = snapshot.plan, b.snapshot if b else None
-        self.scene = Scene(plan.source, plan.experiment, snapshot.noisy, snapshot, other)
+        self.scene = self._scene(plan, snapshot.noisy, snapshot, other)
         self.viewer.set_scene(self.scene)
         self.plots.show_curves(plan.experiment, snapshot, other)
 
@@ -204,6 +260,7 @@ class Window(Shell):
 
     def choose(self, run: Run, as_b: bool) -> None:
         """Show a run of the table."""
+        self.looker.end()
         if as_b:
             self.b, self.a = run, self.a if self.a is not run else self.b
             if "b" not in self.viewer.contents():
@@ -244,7 +301,7 @@ class Window(Shell):
         if scene is not None and not running:
             a, b = (run.snapshot if run else None for run in (self.a, self.b))
             if (scene.a, scene.b) != (a, b):
-                self.scene = scene = Scene(scene.source, scene.experiment, scene.noisy, a, b)
+                self.scene = scene = replace(scene, a=a, b=b)
                 self.viewer.set_scene(scene)
                 self.plots.show_curves(scene.experiment, a, b)
                 self.plots.show_histogram(scene)
@@ -252,22 +309,8 @@ class Window(Shell):
             self.table.show_runs(runs, None, self.b or self.a)
         else:
             self.table.show_runs(runs, self.a, self.b)
-        here, c, acts = self.source is not None, self.controls, self.acts
-        free = here and not running
-        c.run_button.setText("Running…" if running else "Run")
-        for widget, on in (
-            (c.run_button, free), (acts["run"], free), (c.compare_button, free), (acts["compare"], free),
-            (c.cancel_button, running), (acts["cancel"], running), (c.preview_button, here),
-            (acts["show_region"], here), (acts["copy_command"], here),
-            (acts["runner.undo"], runs and not running), (acts["runner.redo"], self.runner.undone and not running),
-            (acts["measure"], here and not c.experiment), (acts["save:figure"], scene is not None),
-        ):  # fmt: skip
-            widget.setEnabled(bool(on))
-        for kind in ("result", "std", "residual", "samples"):
-            acts[f"save:{kind}"].setEnabled(self.a is not None)
-        for name in ("save:table", "copy_table"):
-            acts[name].setEnabled(bool(runs))
-        busy = running or self.runner.previewing
+        enable(self)
+        busy = running or self.runner.previewing or self.looker.busy
         if running and self.runner.live is None:
             first = "Compiling for this machine, only this once…" if self.runner.compiling else "Starting…"
             self.tell(first)
@@ -288,17 +331,9 @@ class Window(Shell):
         if kind == "table":
             what = self.table.runs()
         elif kind == "figure":
-            what = self._panels()
+            what = figure_panels(self.scene, self.viewer)
         if what:
             self.saver.save(kind, what, self.source, self.source.picture.suffix, then)
-
-    def _panels(self) -> list:
-        scene, contents = self.scene, self.viewer.contents()
-        if scene is None:
-            return []
-        words = [f"{CONTENTS[c][0]}  {caption(scene, c)}".strip() for c in contents]
-        particle = max(view.slider.value() for view in self.viewer.views)
-        return figure_panels(scene, contents, words, particle)
 
     def _saved(self, kind: str, what: object, message: str) -> None:
         if kind == "result" and isinstance(what, Run):
@@ -317,24 +352,6 @@ class Window(Shell):
             QApplication.clipboard().setText(plan.command())
             self.tell("The command is on the clipboard")
 
-    def _could_lose(self) -> bool:
-        return self.runner.running or not all(run.saved for run in self.runner.runs)
-
-    def _when_saved(self, what: str, then: Callable[[], object]) -> None:
-        """Do it, after a question if results would be lost: at once, when result A has been saved, or not at all."""
-        unsaved = [run for run in self.runner.runs if not run.saved]
-        if not self._could_lose():
-            then()
-            return
-        count = f"{len(unsaved)} result{'s are' if len(unsaved) > 1 else ' is'} not saved." if unsaved else ""
-        text = f"{count} {'A run is under way.' if self.runner.running else ''}".strip()
-        save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
-        answer = dialogs.ask(self, f"{what}?", text, *save, "Discard", "Cancel")
-        if answer == "Discard":
-            then()
-        elif answer != "Cancel":
-            self.save("result", then)
-
     def end(self, code: int = 0) -> None:
         """Close without a question, as Ctrl-C does."""
         self._may_close = True
@@ -347,9 +364,9 @@ class Window(Shell):
 
     def closeEvent(self, event: object) -> None:
         """Ask about what is not saved; stop the threads; remember the settings."""
-        if not self._may_close and self._could_lose():
+        if not self._may_close and self.leaving.could_lose:
             event.ignore()
-            self._when_saved("Close", self._close_unasked)
+            self.leaving.ask("Close", self.a, self._close_unasked)
             return
         self.store()
         self._redo_noise.stop()

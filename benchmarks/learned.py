@@ -18,9 +18,10 @@ import numpy as np
 from PIL import Image
 
 from denoiser import denoise
-from denoiser.colour import to_channels, to_planes
+from denoiser.colour import std_to_channels, to_channels, to_planes
 from denoiser.learned import LearnedPosterior, Prediction, predict
 from denoiser.metrics import coverage, joint_coverage, psnr
+from denoiser.noise import estimate_noise
 from denoiser.samplers import make_sampler
 
 failures: list[str] = []
@@ -90,7 +91,7 @@ def camera(data: Path, count: int | None) -> None:
     gains = []
     for file in sorted((data / "real-camera").glob("*_clean.png"))[:count]:
         x, y = (np.asarray(Image.open(f)) for f in (file, file.with_name(file.name.replace("_clean", "_noisy"))))
-        mean = denoise(y, channel_axis=-1).mean
+        mean = denoise(y, estimate_noise(y, channel_axis=-1), channel_axis=-1).mean
         gains.append(psnr(x, mean, data_range=255) - psnr(x, y, data_range=255))
     figure = f"{np.mean(gains):+.2f} (worst {min(gains):+.2f}; {len(gains)} pictures)"
     row("real-camera, automatic, gain, dB", figure, "+3.00", np.mean(gains) >= 3)
@@ -119,8 +120,8 @@ def intervals(data: Path, count: int | None) -> None:
             found = []
             for k, x in enumerate(pictures(data / folder, few)):
                 y = noisy(x, sigma, k)
-                said = one_pass(y, sigma)[1]
-                found.append(coverage(x[None] if x.ndim == 2 else to_planes(x), said.mean, said.std))
+                mean, said = one_pass(y, sigma)
+                found.append(coverage(x, mean, said.std[0] if x.ndim == 2 else std_to_channels(said.std)))
             shares.append(100 * float(np.mean(found)))
         figure = " / ".join(f"{s:.1f}" for s in shares)
         good = all(88 <= s <= 92 for s in shares)

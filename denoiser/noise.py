@@ -14,6 +14,7 @@ import numpy as np
 from denoiser import noise_estimate
 from denoiser.camera import camera_noise, poisson_gaussian
 from denoiser.colour import OPPONENT
+from denoiser.units import Units
 
 _SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _NODES = 17  # of a curve that is made from a formula
@@ -263,6 +264,16 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
     channels, planes, confidence = noise_estimate.spectra(upright, white)
     ours, opponent = (tuple(PlaneNoise(*s.as_tuples(white)) for s in group) for group in (channels, planes))
     return Noise(ours, opponent, white, confidence)
+
+
+def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
+    """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
+    if min(_upright(pixels, channel_axis).shape[:2]) < 2:
+        raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
+    plain = scale.black == 0 and scale.white == 255
+    return estimate_noise(pixels if plain else scale.to_grey(pixels), channel_axis, 255).in_units(
+        scale.grey, scale.black
+    )
 
 
 def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:

@@ -11,13 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import denoiser
-from denoiser import fields, pieces, presets
+from denoiser import fields, pieces
 from denoiser.checks import all_alike, checked_noise, checked_picture
 from denoiser.colour import Frame
 from denoiser.noise import Noise
@@ -279,66 +278,3 @@ def _figures(estimates: tuple[Estimate, ...], frame: Frame) -> dict[str, float]:
         figures["change"] = math.sqrt(np.mean([(e.figures["change"] / g) ** 2 for e, g in pairs])) / frame.scale
     figures["std"] = float(np.mean([e.std.mean() / g for e, g in pairs])) / frame.scale
     return figures
-
-
-def make_request(
-    image: np.ndarray,
-    sigma: float | np.ndarray,
-    *,
-    method: str | Sampler | None = None,
-    prior: str | Path | Prior | None = None,
-    quality: str = "normal",
-    seed: int = 0,
-    channel_axis: int | None = None,
-    data_range: float | tuple[float, float] | None = None,
-    memory: int | None = None,
-    region: Region | None = None,
-    **options: Any,
-) -> Request:
-    """A Request from what users say.
-
-    image: (height, width), or with channels along `channel_axis`; whole or real numbers.
-    sigma: standard deviation of the noise in the image's own units: a number, or a map of the image's shape.
-    method: a name from `METHODS` with its `options`, or a sampler made by hand.
-    prior: "pairwise", "foe3x3" or the path of a model file.
-    quality: "fast", "normal" or "best", for what `method` and `prior` leave open.
-    seed: the same seed gives the same bytes, on any number of threads.
-    data_range: value of white, or black and white as a pair. Default: as the type, or the values, say (`units.units`).
-    memory: bytes to work in; larger images are cut into tiles, and have no samples. Default: 384 MB.
-    region: only this part of the image, as the run on the whole would give it.
-    """
-    sampler, loaded = presets.choose(quality, method, prior, options)
-    black, white = data_range if isinstance(data_range, tuple | list) else (None, data_range)
-    return Request(image, sigma, sampler, loaded, seed, channel_axis, white, black, memory, region)
-
-
-def iterate(image: np.ndarray, sigma: float | np.ndarray, **arguments: Any) -> Iterator[Progress]:
-    """Denoise step by step; arguments as in `make_request`. Bad ones raise here, before the first step."""
-    return make_request(image, sigma, **arguments).iterate()
-
-
-def denoise(
-    image: np.ndarray,
-    sigma: float | np.ndarray,
-    *,
-    progress: Callable[[Progress], object] | None = None,
-    **arguments: Any,
-) -> Result:
-    """Denoise an image and say how sure each pixel is.
-
-    image, sigma and the other arguments are those of `make_request`: method, prior, quality, seed, channel_axis,
-    data_range, memory, region, and the options of the method.
-    progress: called with a Progress after every iteration.
-
-    >>> flat = denoise(np.full((16, 16), 0.5), 0.1, method="map")
-    >>> bool(np.allclose(flat.mean, 0.5, atol=1e-3))
-    True
-    """
-
-    def watch(steps: Iterator[Progress]) -> Iterator[Progress]:
-        for step in steps:
-            if progress is not None:
-                progress(step)
-            yield step
-
-    return make_request(image, sigma, **arguments).run(watch)

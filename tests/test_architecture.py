@@ -11,7 +11,8 @@ FLOORS = [
     ["__main__"],
     ["cli"],
     ["paper"],
-    ["evaluation", "outputs", "training"],
+    ["evaluation", "outputs", "particles", "training"],
+    ["api"],
     ["run"],
     ["presets"],
     ["fields", "outcome"],
@@ -22,7 +23,7 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["executors", "exp2", "images", "measure", "noise"],
+    ["calibration", "executors", "exp2", "images", "measure", "noise"],
     ["camera", "checks", "data", "files", "jit", "metrics", "noise_estimate", "panels", "pieces", "units"],
     ["colour", "random_fields", "threads"],
 ]

@@ -16,7 +16,7 @@ FAST = {"method": "gibbs", "samples": 4, "burn_in": 1}
         (IMAGE, 0, {}, "sigma must be > 0, got 0"),
         (IMAGE, -5, {}, "sigma must be > 0, got -5"),
         (IMAGE, float("nan"), {}, "sigma must be > 0, got nan"),
-        (IMAGE, "ten", {}, "sigma must be > 0, got 'ten'"),
+        (IMAGE, "ten", {}, "no such noise: 'ten'"),
         (np.where(IMAGE > 250, np.nan, IMAGE), 5, {}, "image must be finite, got"),
         (np.where(IMAGE > 250, np.inf, IMAGE), 5, {}, "image must be finite, got"),
         (np.zeros((0, 0)), 5, {}, r"image must be at least 2x2 pixels, got shape \(0, 0\)"),
@@ -267,3 +267,38 @@ def test_a_command_makes_the_same_bytes(tmp_path, monkeypatch):
     words = shlex.split(one.command("noisy.png"))
     assert cli.main([*words[1:], "-o", "out.tif", "--samples", "all.npz", "-q"]) == 0
     assert np.array_equal(np.load("all.npz")["samples"], one.run().samples)
+
+
+def test_noise_that_is_left_out_is_measured(picture):
+    wide = np.tile(picture, (4, 4))
+    noisy = add_noise(wide, 12)
+    measured = denoise(noisy, data_range=255)
+    assert measured.sigma == pytest.approx(12, rel=0.15)
+    assert np.array_equal(denoise(noisy, sigma=12, data_range=255).mean, denoise(noisy, 12, data_range=255).mean)
+    told = denoise(noisy, "poisson:1,5", data_range=255)
+    assert 5 < told.sigma < 20
+    with pytest.raises(ValueError, match="two names of one thing"):
+        denoise(noisy, 12, sigma=12)
+    with pytest.raises(ValueError, match="no noise was found"):
+        denoise(np.full((40, 40), 100.0), data_range=255)
+
+
+def test_a_grey_picture_in_colour_is_one_plane():
+    grey = add_noise(np.tile(np.linspace(20, 220, 60), (40, 1)), 10)
+    alone = denoise(grey, 10, data_range=255, **FAST)
+    three = denoise(np.stack([grey] * 3, axis=-1), 10, channel_axis=-1, data_range=255, **FAST)
+    assert np.allclose(three.mean, alone.mean[..., None], atol=1e-9)
+    assert np.allclose(three.std, alone.std[..., None])
+    assert three.samples.shape == (4, 40, 60, 3)
+
+
+def test_a_result_measures_itself(picture):
+    result = denoise(add_noise(picture, 10), 10, data_range=255, particles=20)
+    mask = np.zeros(picture.shape, bool)
+    mask[3:9, 4:12] = True
+    found = result.region(mask)
+    assert found["mean"].low < picture[mask].mean() + 5
+    same = result.measure(lambda image: image[mask].mean())
+    assert same.value == pytest.approx(found["mean"].value)
+    with pytest.raises(ValueError, match="ask for particles"):
+        denoise(picture, 10, data_range=255).region(mask)

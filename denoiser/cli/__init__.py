@@ -20,6 +20,7 @@ COMMANDS = {
     "noise": "measure the noise of pictures: level, how it follows brightness, grain",
     "reproduce": "the experiments of the paper",
     "train": "teach the learned field your own photographs (needs the extra `train`)",
+    "measure": "mean, sum, spread, differences and profiles of regions, each with its error bar",
     "gui": "open the window",
     "models": "list the priors that come with the program",
     "completion": "print a script that teaches your shell to complete these commands",

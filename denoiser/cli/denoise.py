@@ -15,14 +15,14 @@ from typing import Any
 
 from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
-from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.arguments import noise_words, positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
 from denoiser.cli.job import Batch
 from denoiser.cli.report import Report, Settings
 from denoiser.fields import field_names
 from denoiser.files import label
-from denoiser.noise import Noise, parse_noise
+from denoiser.noise import Noise
 from denoiser.presets import QUALITIES, choose
 from denoiser.samplers import METHODS, flag
 
@@ -53,14 +53,6 @@ def _noise(text: str) -> str:
     return text
 
 
-def _made(text: str) -> str:
-    """Words for noise to be added."""
-    try:
-        return str(parse_noise(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def _number(text: str) -> float:
     try:
         value = float(text)
@@ -71,7 +63,8 @@ def _number(text: str) -> float:
     return value
 
 
-def _bytes(text: str) -> int:
+def memory_size(text: str) -> int:
+    """Bytes: 500M, 2G."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"must be a size such as 500M or 2G, got {text!r}")
@@ -122,13 +115,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", type=whole(1), metavar="N", help="processor threads (default all); results do not depend on it")
     add("--scheduler", metavar="tcp://HOST:PORT", help="denoise on the workers of this Dask cluster, a picture each")
     default = f"{pieces.DEFAULT_MEMORY >> 20}M, or a quarter of what is free"
-    add("--memory", type=_bytes, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
+    add("--memory", type=memory_size, metavar="SIZE", help=f"larger pictures are cut into tiles (default {default})")
     most = images.MAX_PIXELS
     add("--max-pixels", type=whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
 
     add = parser.add_argument_group("experiments").add_argument
     add(
-        "--add-noise", type=_made, metavar="WORDS",
+        "--add-noise", type=noise_words, metavar="WORDS",
         help="add noise first, and compare the result with the input: N, poisson:GAIN[,READ] or camera:ISO[,QUALITY]",
     )  # fmt: skip
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")

@@ -15,7 +15,7 @@ from denoiser.cli import paths
 from denoiser.cli.journal import Journal, made_from
 from denoiser.cli.report import Report, Settings
 from denoiser.files import label, read_bytes, write_bytes
-from denoiser.noise import Noise, estimate_noise, parse_noise
+from denoiser.noise import Noise, measure_noise, parse_noise
 from denoiser.outcome import Result
 from denoiser.run import Request
 
@@ -146,13 +146,10 @@ def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.nd
     """The noise in the picture's units: given, read from a file, or measured over all pages; times the strength."""
     scale = first.units
     if s.noise in ("auto", "camera"):
-        if min(noisy[0].shape[:2]) < 2:
-            raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
         report.measured = True
-        plain = scale.black == 0 and scale.white == 255
-        chosen = [page if plain else scale.to_grey(page) for page in noisy[:: max(len(noisy) // _PAGES, 1)]]
-        found = sorted((estimate_noise(page, first.channel_axis, 255) for page in chosen), key=lambda n: n.level)
-        return found[len(found) // 2].in_units(scale.grey, scale.black).scaled(s.strength)
+        chosen = noisy[:: max(len(noisy) // _PAGES, 1)]
+        found = sorted((measure_noise(page, first.channel_axis, scale) for page in chosen), key=lambda n: n.level)
+        return found[len(found) // 2].scaled(s.strength)
     if Path(s.noise).suffix.lower() == ".json":
         return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
     if os.path.isfile(s.noise):
@@ -222,7 +219,9 @@ def _reference(s: Settings, picture: images.Picture) -> np.ndarray:
     if other.pixels.shape != picture.pixels.shape:
         sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
         raise ValueError(f"{label(s.reference)}: must have the shape of the picture; it has {sizes}")
-    return other.units.to_grey(other.pixels)
+    # measured by itself, the truth would have another black and white than its noisy version
+    scale = picture.units if other.pixels.dtype == picture.pixels.dtype else other.units
+    return scale.to_grey(other.pixels)
 
 
 def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:

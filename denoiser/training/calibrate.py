@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.calibration import QUALITIES, Calibration
 from denoiser.colour import to_planes
-from denoiser.learned import QUALITIES, Calibration, LearnedPosterior, Model, predict
+from denoiser.learned import LearnedPosterior, Model, predict
 from denoiser.metrics import credible_factor, joint_coverage
 from denoiser.samplers import make_sampler
 from denoiser.training.photographs import GREY
@@ -33,11 +34,10 @@ def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dic
     bare = replace(model, card={})
     factors = {}
     for quality in QUALITIES:
-        chosen = pictures if quality == "fast" else pictures[::3]  # eight times the work
+        chosen = pictures if quality == "fast" else pictures[::4]  # eight times the work
         rows = [_rows(bare, chosen, level, quality) for level in LEVELS]
-        coloured = [row[1] for row in rows if len(row) > 1]
-        beyond = [coloured[-1]] * (len(rows) - len(coloured))
-        factors[quality] = [[row[0] for row in rows], coloured + beyond]
+        last = max(k for k, row in enumerate(rows) if len(row) == 3)
+        factors[quality] = [[(row if len(row) > p else rows[last])[p] for row in rows] for p in range(3)]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
     marginal = replace(model, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
     shifts = [_shift(marginal, pictures[:few], level) for level in _SHIFT_LEVELS]
@@ -47,16 +47,16 @@ def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dic
 
 
 def _rows(model: Model, pictures: Sequence[np.ndarray], level: float, quality: str) -> list[list[float]]:
-    """Factors of one noise level by RATIOS, of the luminance and of the colour planes."""
-    seen: list[list[np.ndarray]] = [[], []]  # (std / sigma, |error| / std), flat
+    """Factors of one noise level by RATIOS, of three planes; of the luminance alone where colour has no such level."""
+    seen: list[list[np.ndarray]] = [[], [], []]  # (std / sigma, |error| / std), flat
     for number, picture in enumerate(pictures):
         for clean, sigma in (*([_colour(picture, level)] if level <= _COLOURED else []), _grey(picture, level)):
             noise = np.random.default_rng([number, int(10 * level)]).standard_normal(clean.shape, dtype=np.float32)
             found = predict(clean + sigma * noise, sigma, quality, model=model, edges=False)
             pairs = np.stack([found.std / sigma, np.abs(found.mean - clean) / found.std])
-            seen[0].append(pairs[:, :1].reshape(2, -1))
-            seen[1].append(pairs[:, 1:].reshape(2, -1))
-    return [_factors(*np.concatenate(kind, axis=1)) for kind in seen if sum(part.size for part in kind)]
+            for plane in range(len(clean)):
+                seen[plane].append(pairs[:, plane].reshape(2, -1))
+    return [_factors(*np.concatenate(plane, axis=1)) for plane in seen if plane]
 
 
 def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:

@@ -20,7 +20,7 @@ from denoiser.training.photographs import Photographs, find
 from denoiser.training.validate import Validation, squares
 
 _HELD_BACK = 20  # every so manieth photograph is kept for validation when no folder is named for it
-_CALIBRATED = 36  # pictures that the calibration looks at
+_CALIBRATED = 60  # pictures that the calibration looks at
 
 
 def learn(

@@ -7,10 +7,10 @@ import json
 import sys
 
 from denoiser import images
+from denoiser.cli.noise_plot import plot
 from denoiser.cli.paths import STANDARD, expand
 from denoiser.files import label, same_file, write_bytes
 from denoiser.noise import Noise, estimate_noise
-from denoiser.noise_plot import plot
 
 EXAMPLES = """\
 examples:

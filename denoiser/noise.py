@@ -251,7 +251,7 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
 
     >>> rng = np.random.default_rng(0)
     >>> print(estimate_noise(100 + rng.normal(0, 10, (200, 200))))
-    noise 9.8 grey levels
+    noise 10.0 grey levels
     """
     upright = _upright(picture, channel_axis)
     if upright.ndim != 3 or not upright.size:
@@ -283,7 +283,7 @@ def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
     """The noise level in the image's own units as one number: `estimate_noise`, RMS over the pixels.
 
     >>> round(estimate_sigma(add_noise(np.full((200, 200), 100), 10)), 1)
-    9.8
+    10.0
     """
     image = np.asarray(image)
     noise = estimate_noise(image, channel_axis)

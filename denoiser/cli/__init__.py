@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "remove the noise from image files (what happens when no command is named)",
     "demo": "add noise to a bundled photograph, denoise it, and show what was won",
     "evaluate": "compare methods on pictures with known truth: PSNR, SSIM, calibration, speed",
+    "noise": "measure the noise of pictures: level, how it follows brightness, grain",
     "reproduce": "the experiments of the paper",
     "train": "teach the learned field your own photographs (needs the extra `train`)",
     "measure": "mean, sum, spread, differences and profiles of regions, each with its error bar",

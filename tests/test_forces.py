@@ -39,7 +39,7 @@ def _bandwidths(h, posterior, single_kernel):
         (row, column), *others = sites
         window = tuple((r - row, c - column) for r, c in others)
         alone = not others and window not in windows
-        number = 0 if single_kernel or alone else windows.index(window)
+        number = 0 if single_kernel else len(windows) if alone else windows.index(window)
         return h[number, row * posterior.shape[1] + column]
 
     return h_of

@@ -27,17 +27,20 @@ class MPSVGD(ParticleSampler):
 
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
+    batch: int = option(0, "particles that feel each other in a sweep, drawn anew in each; 0: all of them", low=0)
 
-    def mover(self, target: Target) -> Mover:
+    def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         forces = LocalForces(target, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
         power = np.zeros(target.size, np.float32)
+        batches = max(self.particles // max(self.batch, 2), 1) if self.batch else 1  # of `batch` particles or more
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:
                 forces.refresh_bandwidths(x)
             if move.fresh:
                 power[:] = 0
-            forces.sweep(x, move.step, power, move.tables)
+            order = rng.permutation(len(x)) if batches > 1 else None
+            forces.sweep(x, move.step, power, move.tables, batches, order)
 
         return move_all
 

@@ -14,7 +14,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.all: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[gui,dask,plots,arviz,test,lint]'
+	$(BIN)/python -m pip install --quiet --editable '.[gui,dask,plots,arviz,codecs,heif,test,lint]'
 	@touch $(VENV)/.core $@
 
 $(VENV)/.qt: .ci/qt-libraries $(VENV)/.all
@@ -49,5 +49,5 @@ bench: $(VENV)/.all
 	$(BIN)/python benchmarks/samplers.py
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from denoiser.api import denoise, iterate, make_request
     from denoiser.evaluation import Row, evaluate, read_rows, summary, to_csv, to_json
     from denoiser.metrics import coverage, psnr, ssim
     from denoiser.noise import add_noise, estimate_sigma
     from denoiser.outcome import Progress, Result
     from denoiser.pieces import Region
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
-    from denoiser.run import Request, denoise, iterate, make_request
+    from denoiser.run import Request
     from denoiser.samplers import METHODS
     from denoiser.threads import get_threads, set_threads
 
@@ -58,7 +59,8 @@ _HOMES = {
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),
     "outcome": ("Progress", "Result"),
     "pieces": ("Region",),
-    "run": ("Request", "denoise", "iterate", "make_request"),
+    "api": ("denoise", "iterate", "make_request"),
+    "run": ("Request",),
     "samplers": ("METHODS",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

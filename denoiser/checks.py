@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+_ALIKE = 2.0  # grey levels between the channels of a grey picture, after a lossy format or a colour profile
+_CONTRAST = 64.0  # grey levels of brightness that such a picture has at least
+
 
 def checked_picture(image: Any, channel_axis: int | None) -> np.ndarray:
     """The image as an array that can be denoised, or a ValueError that says what is wrong with it."""
@@ -50,10 +53,18 @@ def checked_noise(noise: Any, shape: tuple[int, ...], channel_axis: int | None) 
     return np.moveaxis(values, channel_axis, -1) if channel_axis is not None and values.ndim == 3 else values
 
 
-def guess_white(image: np.ndarray, sigma: float) -> float:
-    """White of an image: the largest value of unsigned types; 1 or 255 for other ones."""
-    if image.dtype.kind == "u":
-        return float(np.iinfo(image.dtype).max)
-    if image.dtype.kind == "i":
-        return 255.0
-    return 1.0 if sigma < 1 and np.abs(image).mean() <= 1 + sigma else 255.0
+def all_alike(picture: np.ndarray, grey: float) -> bool:
+    """Whether three channels, last, hold one grey picture: nowhere apart by more than _ALIKE grey levels of `grey`.
+
+    Their noise is then one and the same, so that they must be denoised as one. A picture without much contrast is
+    taken for what it says: in the dark, colours are close to each other too.
+    """
+    if picture.ndim != 3 or picture.shape[-1] != 3:
+        return False
+    low, high = np.inf, -np.inf
+    for y in range(0, len(picture), 256):  # most colour pictures are known after the first rows
+        rows = picture[y : y + 256].astype(np.float64)
+        if (rows.max(axis=2) - rows.min(axis=2)).max() > _ALIKE * grey:
+            return False
+        low, high = min(low, rows.min()), max(high, rows.max())
+    return bool(high - low > _CONTRAST * grey) or bool((picture == picture[..., :1]).all())

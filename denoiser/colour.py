@@ -83,6 +83,19 @@ class Frame:
             sigma = np.sqrt(np.mean(np.square(sigma), axis=-1))
         return [sigma * (self.scale * float(g) * e) for g, e in zip(self.gains, extra, strict=True)]
 
+    def plane_sigmas(self, maps: np.ndarray, factors: list[float], chroma: float = 1.0) -> list[float | np.ndarray]:
+        """The noise of each plane on the 0-255 scale, from maps of the planes in the picture's units, times factors.
+
+        Where a map is constant, its number.
+        """
+        extra = [1.0, chroma, chroma]
+        found: list[float | np.ndarray] = []
+        for sigma, gain, factor, more in zip(maps, self.gains, factors, extra, strict=False):
+            times = self.scale * float(gain) * factor * more
+            first = float(sigma.flat[0])
+            found.append(first * times if (sigma == first).all() else np.maximum(sigma, 1e-4 * sigma.max()) * times)
+        return found
+
     def image(self, planes: np.ndarray) -> np.ndarray:
         """(..., planes, height, width) on the 0-255 scale -> pictures in their own units and layout."""
         values = to_channels(planes / self.gains[:, None, None]) if self.colour else np.moveaxis(planes, -3, -1)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser.colour import GAINS
+from denoiser import colour
 from denoiser.files import read_bytes
 from denoiser.learned import ALIGNED, FIELD, LearnedPosterior, Model, load_model, predict
 from denoiser.pieces import HALO, Margins
@@ -79,7 +79,12 @@ def margins(prior: Prior) -> Margins:
 
 def gains(prior: Prior) -> tuple[float, float, float]:
     """What the opponent planes are multiplied by: the Markov priors were learned on grey photographs alone."""
-    return (1.0, 1.0, 1.0) if isinstance(prior, LearnedPrior) else GAINS
+    return (1.0, 1.0, 1.0) if isinstance(prior, LearnedPrior) else colour.GAINS
+
+
+def assumes_white(prior: Prior) -> bool:
+    """Whether the likelihood takes the noise for white, so that correlated noise must count as stronger than it is."""
+    return not isinstance(prior, LearnedPrior)
 
 
 def posteriors(

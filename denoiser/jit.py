@@ -130,6 +130,15 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
     return decorate
 
 
+def inlined(**options: Any) -> Callable[[Callable], Callable]:
+    """`kernel` for a function that other kernels call: each of them gets a copy of its code, and nothing else.
+
+    Otherwise a caller compiled in this process would call the function's own machine code, and a caller from the cache
+    the copy that came with it: optimised apart, they round differently, and the first run's bytes are not the second's.
+    """
+    return kernel(forceinline=True, **options)
+
+
 def on_compile(tell: Callable[[], None]) -> None:
     """Have `tell` called once, when a kernel that is in no cache begins to be compiled: seconds pass without a sign."""
     with contextlib.suppress(Exception):  # numba's events are not promised to stay

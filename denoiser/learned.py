@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from denoiser.calibration import QUALITIES, Calibration
 from denoiser.data import data_folder
 from denoiser.files import label, read_bytes
 from denoiser.gsm import GSM
@@ -26,10 +27,13 @@ from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.threads import parallel
 
-QUALITIES = ("fast", "best")
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
-_SIDE = 512  # pixels of a piece, without its halo
+_SIDE = 768  # pixels of a piece at most, without its halo: a fifth of a gigabyte inside the network
 _PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
+
+# The length in which samplers measure their steps, in standard deviations. They begin with draws of the field itself:
+# longer steps kick them away again, and means of 16x16 blocks then covered 80 % instead of 90 (MP-SVGD, sigma 20).
+_STEP = 0.1
 
 _DIFFERENCES = (np.array([[-1.0, 1.0]]), np.array([[-1.0], [1.0]]))
 _UNIT = GSM(np.array([1.0]), np.array([1.0]), 1.0)
@@ -88,70 +92,6 @@ class Model:
         return None if table is None else Calibration.parse(table, self.path)
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """What standard deviations are multiplied by, so that 90 % intervals hold.
-
-    levels: noise levels, grey levels, shape (L,). ratios: predicted std / sigma, shape (R,). factors: by quality, shape
-    (2, L, R): luminance and colour planes. Between the nodes the logarithms are interpolated.
-    shifts: what the logits of edges are shifted by at each level, so that means of blocks hold their intervals too.
-    """
-
-    levels: np.ndarray
-    ratios: np.ndarray
-    factors: dict[str, np.ndarray]
-    shifts: np.ndarray
-
-    @staticmethod
-    def parse(table: Any, path: Path) -> Calibration:
-        """From the card; ValueError for anything else."""
-        try:
-            levels, ratios, shifts = (np.asarray(table[key], np.float64) for key in ("levels", "ratios", "shifts"))
-            factors = {quality: np.asarray(table["factors"][quality], np.float64) for quality in QUALITIES}
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(f"{label(path)}: the calibration of its card is damaged") from None
-        grid = (2, len(levels), len(ratios))
-        good = all(f.shape == grid and (f > 0).all() and (f < 100).all() for f in factors.values())
-        rising = all(a.ndim == 1 and len(a) > 1 and (a > 0).all() and (np.diff(a) > 0).all() for a in (levels, ratios))
-        if not good or not rising or shifts.shape != levels.shape or not (np.abs(shifts) < 20).all():
-            raise ValueError(f"{label(path)}: the calibration of its card is damaged")
-        return Calibration(levels, ratios, factors, shifts)
-
-    def log_factors(self, quality: str, log_std: np.ndarray, sigma: np.ndarray) -> np.ndarray:
-        """log of the factor of every pixel, for three planes log(std / sigma) and the noise map, (3, height, width)."""
-        out = np.empty_like(log_std)
-        at_levels, at_ratios = np.log(self.levels), np.log(self.ratios)
-        for plane in range(len(log_std)):
-            table = np.log(self.factors[quality][min(plane, 1)])
-            level = _place(_log(sigma[plane]), at_levels)
-            ratio = _place(log_std[plane], at_ratios)
-            out[plane] = _bilinear(table, level, ratio)
-        return out
-
-    def shift(self, sigma: np.ndarray) -> np.ndarray:
-        """What the logits of a pixel's edges are shifted by."""
-        return np.interp(_log(sigma), np.log(self.levels), self.shifts).astype(np.float32)
-
-
-def _log(sigma: np.ndarray) -> np.ndarray:
-    """log of the noise map, which may hold zeros."""
-    return np.log(np.maximum(sigma, 1e-3))
-
-
-def _place(values: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Where values lie among the nodes, as a number of nodes; beyond the ends, at the ends."""
-    return np.interp(values, nodes, np.arange(len(nodes)))
-
-
-def _bilinear(table: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    r = np.minimum(rows.astype(np.int64), table.shape[0] - 2)
-    c = np.minimum(columns.astype(np.int64), table.shape[1] - 2)
-    down, right = rows - r, columns - c
-    above = table[r, c] + right * (table[r, c + 1] - table[r, c])
-    below = table[r + 1, c] + right * (table[r + 1, c + 1] - table[r + 1, c])
-    return above + down * (below - above)
-
-
 def load_model(name_or_path: str | Path = "learned") -> Model:
     """The network that comes with the program, or that of an ONNX file of `denoise train`, with the card beside it."""
     if str(name_or_path) == "learned":
@@ -197,7 +137,9 @@ def _card(path: Path) -> dict[str, Any]:
     return card
 
 
-# ------------------------------------------------------------------------------------------- one pass
+# What the network sees of the planes: black to white and twice as much beyond. A star or hot pixel farther out would
+# spoil the picture around it (python benchmarks/units.py); what is cut off comes back afterwards.
+_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-884, -1000, -1000), (1325, 1000, 1000)))
 
 
 def predict(
@@ -229,20 +171,29 @@ def predict(
     out = Prediction(*(np.empty(planes.shape if edges or k < 2 else (0, 0, 0), np.float32) for k in range(4)))
 
     def piece(corner: tuple[int, int]) -> None:
-        inner, outer = _windows(corner, planes.shape[1:], model.halo)
+        inner, outer = _windows(corner, sides, planes.shape[1:], model.halo)
         found = _piece(model, planes[:, outer[0], outer[1]], noise[:, outer[0], outer[1]], quality)
         cut = tuple(slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True))
         for whole, part in zip(out[: 4 if edges else 2], found, strict=False):
             whole[:, inner[0], inner[1]] = part[: len(planes), cut[0], cut[1]]
 
     height, width = planes.shape[1:]
-    parallel(piece, [(y, x) for y in range(0, height, _SIDE) for x in range(0, width, _SIDE)])
+    sides = _side(height), _side(width)
+    parallel(piece, [(y, x) for y in range(0, height, sides[0]) for x in range(0, width, sides[1])])
     return out
 
 
-def _windows(corner: tuple[int, int], shape: tuple[int, ...], halo: int) -> tuple[list[slice], list[slice]]:
+def _side(length: int) -> int:
+    """Into what a length is cut: equal parts of at most _SIDE pixels, multiples of 8."""
+    parts = -(-length // _SIDE)
+    return -(-length // (parts * ALIGNED)) * ALIGNED
+
+
+def _windows(
+    corner: tuple[int, int], sides: tuple[int, int], shape: tuple[int, ...], halo: int
+) -> tuple[list[slice], list[slice]]:
     """Rows and columns of a piece, without and with its halo, which begins at a multiple of 8 like the piece."""
-    inner = [slice(c, min(c + _SIDE, n)) for c, n in zip(corner, shape, strict=True)]
+    inner = [slice(c, min(c + side, n)) for c, side, n in zip(corner, sides, shape, strict=True)]
     outer = [slice(max(i.start - halo, 0), min(i.stop + halo, n)) for i, n in zip(inner, shape, strict=True)]
     return inner, outer
 
@@ -255,7 +206,9 @@ def _piece(model: Model, planes: np.ndarray, sigma: np.ndarray, quality: str) ->
     full, noise = (np.zeros((3, -(-height // 8) * 8, -(-width // 8) * 8), np.float32) for _ in range(2))
     for whole, part in ((full, planes), (noise, sigma)):
         whole[: len(part)] = unit * _mirrored(part, whole.shape[1:])
-    mean, log_std, right, down = _passes(model, full, noise, quality)
+    seen = np.clip(full, *_SEEN)
+    mean, log_std, right, down = _passes(model, seen, noise, quality)
+    mean = mean + (full - seen)
     if model.calibration is not None:
         log_std = log_std + model.calibration.log_factors(quality, log_std, noise)
         shift = model.calibration.shift(noise)
@@ -293,9 +246,6 @@ def _mirrored(planes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.pad(planes, pads, mode="symmetric")
 
 
-# ------------------------------------------------------------------------------------------- the field
-
-
 class LearnedPosterior(Posterior):
     """The field of one plane as a target for samplers: of v = (x - mean) / std, with mean 0 and variance 1.
 
@@ -323,6 +273,7 @@ class LearnedPosterior(Posterior):
                 count[end] += 1
         alpha /= count
         super().__init__(FIELD, np.zeros(mean.shape), 1.0, origin=origin)
+        self.sigma = _STEP
         self.noise_map = alpha**-0.5
         self.noise_precision = alpha
         self.clique_scale = np.sqrt(np.stack([tie_right.ravel(), tie_down.ravel()]))

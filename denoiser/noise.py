@@ -1,57 +1,378 @@
-"""Noise: adding it and measuring it."""
+"""Noise as a value: how strong it is at every brightness, how it is correlated; reading, measuring and making it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-_LARGE = 12_000_000  # numbers in an image of which only parts are measured
-_SIDE = 384  # pixels a side of such a part
-_QUARTILE = 0.6744897501960817  # half of a standard normal variable's values are closer to 0
+from denoiser import noise_estimate
+from denoiser.camera import camera_noise, poisson_gaussian
+from denoiser.colour import OPPONENT
+from denoiser.units import Units
+
+_SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
+_NODES = 17  # of a curve that is made from a formula
+_INFLATION = 0.3  # power of a grain's area by which correlated noise counts as stronger white noise
+_MOST_AREA = 80.0  # pixels; what is larger than that is shading
+KINDS = ("white", "poisson", "camera")
 
 
-def add_noise(image: np.ndarray, sigma: float, seed: int | Sequence[int] = 0) -> np.ndarray:
-    """The image plus white Gaussian noise of standard deviation sigma, float64, neither clipped nor rounded.
+@dataclass(frozen=True)
+class PlaneNoise:
+    """The noise of one plane or channel.
 
+    sigma: its standard deviation at each of the values `brightness`, which rise; between them it is interpolated, and
+        beyond them it is that of the nearest.
+    correlation: between pixels so many (rows, columns) apart, the same in all four directions; ((1,),) for white noise.
+    """
+
+    brightness: tuple[float, ...]
+    sigma: tuple[float, ...]
+    correlation: tuple[tuple[float, ...], ...] = ((1.0,),)
+
+    def __post_init__(self) -> None:
+        if len(self.brightness) != len(self.sigma) or not self.sigma:
+            raise ValueError("a noise curve needs as many standard deviations as values of brightness")
+        if not all(math.isfinite(v) for v in (*self.brightness, *self.sigma)) or min(self.sigma) < 0:
+            raise ValueError("a noise curve must hold finite numbers, and standard deviations >= 0")
+        if any(b <= a for a, b in zip(self.brightness, self.brightness[1:], strict=False)):
+            raise ValueError("a noise curve needs rising values of brightness")
+
+    @property
+    def level(self) -> float:
+        """The standard deviation as one number, RMS over the curve."""
+        return math.sqrt(sum(s * s for s in self.sigma) / len(self.sigma))
+
+    @property
+    def white(self) -> bool:
+        """Whether neighbouring pixels have nothing to do with each other."""
+        return len(self.correlation) == 1
+
+    @property
+    def area(self) -> float:
+        """Over how many pixels one grain spreads: the sum of the autocorrelation, 1 for white noise."""
+        rho = np.array(self.correlation)
+        twice = np.where(np.arange(len(rho)) > 0, 2, 1)
+        return float(max((np.maximum(rho, 0) * twice[:, None] * twice).sum(), 1))
+
+    @property
+    def inflation(self) -> float:
+        """What to multiply sigma by for a likelihood that takes the noise for white.
+
+        Averaging pixels removes correlated noise more slowly than white noise. Between 1 and the square root of
+        `area`, which would be right for flat areas alone; chosen on camera pictures for error and coverage
+        (docs/noise.md).
+        """
+        return min(self.area, _MOST_AREA) ** _INFLATION
+
+    def map(self, brightness: np.ndarray) -> np.ndarray:
+        """The standard deviation at every value of brightness."""
+        return np.interp(brightness, self.brightness, self.sigma)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a picture, in its own units.
+
+    channels: of every channel, by the brightness of that channel; a single one holds for all.
+    planes: of the three opponent planes of a colour picture (denoiser.colour), by the mean of its channels. Empty: the
+        channels are independent. Camera noise is not, and is coarser in colour than in brightness.
+    white: the value of white, to tell levels in grey levels of 255.
+    confidence: 1 for noise that is given; for measured noise, from 0 (no flat block, a guess) to 1.
+
+    >>> print(Noise.from_text("poisson:0.5,3"))
+    noise 7.3 grey levels, grows with brightness from 3.1 to 11.7
+    """
+
+    channels: tuple[PlaneNoise, ...]
+    planes: tuple[PlaneNoise, ...] = ()
+    white: float = 255.0
+    confidence: float = 1.0
+
+    @staticmethod
+    def flat(sigma: float, white: float = 255.0) -> Noise:
+        """White noise of one level."""
+        if not math.isfinite(sigma) or sigma < 0:
+            raise ValueError(f"sigma must be >= 0, got {sigma}")
+        return Noise((PlaneNoise((0.0,), (float(sigma),)),), white=white)
+
+    @staticmethod
+    def poisson(gain: float, read: float = 0.0, white: float = 255.0) -> Noise:
+        """Variance read^2 + gain * brightness, as photons make it."""
+        if not math.isfinite(gain) or gain < 0:
+            raise ValueError(f"the gain must be >= 0, got {gain:g}")
+        if not math.isfinite(read) or read < 0:
+            raise ValueError(f"the read noise must be >= 0, got {read:g}")
+        if gain == read == 0:
+            raise ValueError("gain and read noise must not both be 0")
+        brightness = white * np.linspace(0, 1, _NODES) ** 2  # closer together where a square root is steep
+        sigma = np.sqrt(read**2 + gain * np.maximum(brightness, 0.004 * white))
+        return Noise((PlaneNoise(tuple(brightness.tolist()), tuple(sigma.tolist())),), white=white)
+
+    @staticmethod
+    def from_text(text: str, white: float = 255.0) -> Noise:
+        """From a number, white:SIGMA or poisson:GAIN[,READ], in grey levels of 255; for a picture with that white."""
+        model = parse_noise(text)
+        unit = white / 255
+        if model.kind == "white":
+            return Noise.flat(model.numbers[0] * unit, white)
+        if model.kind == "poisson":
+            return Noise.poisson(model.numbers[0] * unit, model.numbers[1] * unit, white)
+        raise ValueError(f"the noise of a camera is measured, not told by an ISO: {text!r}; leave the number out")
+
+    @property
+    def level(self) -> float:
+        """The standard deviation as one number, RMS over brightness and channels."""
+        return math.sqrt(sum(c.level**2 for c in self.channels) / len(self.channels))
+
+    def scaled(self, strength: float) -> Noise:
+        """The same with standard deviations multiplied by `strength`."""
+        if not math.isfinite(strength) or strength < 0:
+            raise ValueError(f"strength must be >= 0, got {strength}")
+
+        def times(plane: PlaneNoise) -> PlaneNoise:
+            return replace(plane, sigma=tuple(s * strength for s in plane.sigma))
+
+        return replace(self, channels=tuple(map(times, self.channels)), planes=tuple(map(times, self.planes)))
+
+    def in_units(self, grey: float, black: float = 0.0) -> Noise:
+        """Noise told in grey levels of 255, for a picture in which `grey` is one of them and `black` the level 0."""
+
+        def moved(plane: PlaneNoise) -> PlaneNoise:
+            brightness = tuple(b * grey + black for b in plane.brightness)
+            return replace(plane, brightness=brightness, sigma=tuple(s * grey for s in plane.sigma))
+
+        channels, planes = tuple(map(moved, self.channels)), tuple(map(moved, self.planes))
+        return replace(self, channels=channels, planes=planes, white=255 * grey)
+
+    def map(self, picture: np.ndarray, channel_axis: int | None = None) -> np.ndarray:
+        """The standard deviation of every pixel, the shape of the picture.
+
+        Brightness is read off the picture averaged over a few pixels: the noise of a pixel must not decide how strong
+        it counts.
+        """
+        upright = _upright(picture, channel_axis)
+        smooth = _smoothed(upright)
+        sigma = np.stack([self._channel(c).map(smooth[..., c]) for c in range(smooth.shape[-1])], axis=-1)
+        return sigma[..., 0] if channel_axis is None else np.moveaxis(sigma, -1, channel_axis)
+
+    def plane_maps(self, picture: np.ndarray) -> np.ndarray:
+        """The standard deviation of every pixel of the planes of a picture (height, width[, channels]).
+
+        Shape (3, height, width) for three channels, whose planes are the opponent ones, else (1, height, width).
+        """
+        upright = picture[..., None] if picture.ndim == 2 else picture
+        smooth = _smoothed(upright)
+        if upright.shape[-1] != 3:
+            return self._channel(0).map(smooth[..., 0])[None]
+        if self.planes:
+            brightness = smooth.mean(axis=-1)
+            return np.stack([plane.map(brightness) for plane in self.planes])
+        variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
+        return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
+
+    def inflations(self, planes: int) -> list[float]:
+        """`PlaneNoise.inflation` of each of 1 or 3 planes."""
+        chosen = self.planes if planes == 3 and self.planes else [self._channel(0)] * planes
+        return [plane.inflation for plane in chosen]
+
+    def _channel(self, number: int) -> PlaneNoise:
+        return self.channels[number] if len(self.channels) > 1 else self.channels[0]
+
+    def __str__(self) -> str:
+        grey = 255 / self.white
+        words = f"noise {self.level * grey:.1f} grey levels"
+        ends = [math.sqrt(np.mean([c.sigma[end] ** 2 for c in self.channels])) * grey for end in (0, -1)]
+        if abs(ends[1] - ends[0]) > 0.15 * max(ends):
+            verb = "grows" if ends[1] > ends[0] else "falls"
+            words += f", {verb} with brightness from {ends[0]:.1f} to {ends[1]:.1f}"
+        grains = [plane.area**0.5 for plane in (self.planes or self.channels)]
+        if max(grains) > 1.3:
+            words += f", grain of about {max(grains[0], 1):.0f} pixel{'s' if round(grains[0]) > 1 else ''}"
+            words += f" ({max(grains[1:]):.0f} in colour)" if len(grains) > 1 else ""
+        if self.confidence < 0.3:
+            words += "; hardly a flat spot to measure it in"
+        return words
+
+    def to_json(self) -> str:
+        """As text that `from_json` reads back exactly."""
+        return json.dumps({"format": "noise", "version": 1, **asdict(self)})
+
+    @staticmethod
+    def from_json(text: str) -> Noise:
+        """The inverse of `to_json`."""
+        try:
+            document = json.loads(text)
+            if document.pop("format") != "noise" or document.pop("version") != 1:
+                raise ValueError
+            channels, planes = (tuple(_plane(p) for p in document.pop(key)) for key in ("channels", "planes"))
+            return Noise(channels, planes, **document)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not a description of noise: {str(error) or 'a foreign JSON file'}") from None
+
+    def key(self) -> str:
+        """The same for the same noise, on any machine."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:20]
+
+
+def _plane(document: dict[str, Any]) -> PlaneNoise:
+    correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
+    return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
+
+
+def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
+    picture = np.asarray(picture)
+    return picture[..., None] if channel_axis is None else np.moveaxis(picture, channel_axis, -1)
+
+
+def _smoothed(upright: np.ndarray) -> np.ndarray:
+    """Means of squares of pixels around each, mirrored at the border, channel by channel; float64."""
+    side = 2 * _SMOOTH + 1
+    values = np.pad(upright.astype(np.float64), ((_SMOOTH, _SMOOTH), (_SMOOTH, _SMOOTH), (0, 0)), mode="symmetric")
+    rows, columns = upright.shape[:2]
+    values = np.mean([values[first : first + rows] for first in range(side)], axis=0)
+    return np.mean([values[:, first : first + columns] for first in range(side)], axis=0)
+
+
+# ------------------------------------------------------------------------------------------- measuring
+
+
+def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: float | None = None) -> Noise:
+    """The noise of a picture, measured in its flat blocks; in its own units. How: denoiser.noise_estimate.
+
+    white: the picture's value of white; default: the largest of an unsigned type, 1 for reals up to 2, else 255.
+    A picture without a flat block gives a guess with a confidence near 0, a constant one a level of 0.
+
+    >>> rng = np.random.default_rng(0)
+    >>> print(estimate_noise(100 + rng.normal(0, 10, (200, 200))))
+    noise 9.8 grey levels
+    """
+    upright = _upright(picture, channel_axis)
+    if upright.ndim != 3 or not upright.size:
+        raise ValueError(f"a picture of two axes, or three with a channel axis, is needed, got shape {picture.shape}")
+    if white is None:
+        kind, most = upright.dtype.kind, float(upright.max())
+        white = float(np.iinfo(upright.dtype).max) if kind == "u" else 1.0 if kind == "f" and most <= 2 else 255.0
+    if upright.shape[-1] == 3 and (upright == upright[..., :1]).all():
+        upright = upright[..., :1]  # a grey picture that is stored as colour
+    channels, planes, confidence = noise_estimate.spectra(upright, white)
+    ours, opponent = (tuple(PlaneNoise(*s.as_tuples(white)) for s in group) for group in (channels, planes))
+    return Noise(ours, opponent, white, confidence)
+
+
+def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
+    """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
+    if min(_upright(pixels, channel_axis).shape[:2]) < 2:
+        raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
+    plain = scale.black == 0 and scale.white == 255
+    return estimate_noise(pixels if plain else scale.to_grey(pixels), channel_axis, 255).in_units(
+        scale.grey, scale.black
+    )
+
+
+def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
+    """The noise level in the image's own units as one number: `estimate_noise`, RMS over the pixels.
+
+    >>> round(estimate_sigma(add_noise(np.full((200, 200), 100), 10)), 1)
+    9.8
+    """
+    image = np.asarray(image)
+    noise = estimate_noise(image, channel_axis)
+    upright = _upright(image, channel_axis)
+    step = max(int(math.sqrt(upright.shape[0] * upright.shape[1] / 250_000)), 1)
+    sample = upright[::step, ::step].astype(np.float64)
+    variances = [noise._channel(c).map(sample[..., c]) ** 2 for c in range(sample.shape[-1])]
+    return math.sqrt(float(np.mean(variances)))
+
+
+# ------------------------------------------------------------------------------------------- making
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Noise to be added to a clean picture: a kind and its numbers, in grey levels of 255.
+
+    white: sigma. poisson: gain (grey levels a photon) and read noise. camera: ISO and the quality of the JPEG.
+    """
+
+    kind: str
+    numbers: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{','.join(f'{n:g}' for n in self.numbers)}"
+
+    @property
+    def noise(self) -> Noise | None:
+        """What it is in grey levels of 255; None for a camera's, which depends on the picture and is measured."""
+        if self.kind == "camera":
+            return None
+        return Noise.flat(*self.numbers) if self.kind == "white" else Noise.poisson(*self.numbers)
+
+    def add(self, image: np.ndarray, seed: int | Sequence[int] = 0) -> np.ndarray:
+        """The image, grey levels of 255, grey or with its channels last, with such noise on it; float64."""
+        rng = np.random.default_rng(seed)
+        image = np.asarray(image, dtype=np.float64)
+        if self.kind == "white":
+            return image + self.numbers[0] * rng.standard_normal(image.shape)
+        if self.kind == "poisson" and self.numbers[0] > 0:
+            return poisson_gaussian(image, self.numbers[0], self.numbers[1], rng)
+        if self.kind == "poisson":
+            return image + self.numbers[1] * rng.standard_normal(image.shape)
+        return camera_noise(image, self.numbers[0], rng, quality=int(self.numbers[1]))
+
+
+def parse_noise(text: str | float) -> NoiseModel:
+    """Noise to be made, from its words: SIGMA, white:SIGMA, poisson:GAIN[,READ] or camera:ISO[,QUALITY].
+
+    >>> str(parse_noise("poisson:0.5")), str(parse_noise(20)), str(parse_noise("camera:3200"))
+    ('poisson:0.5,0', 'white:20', 'camera:3200,95')
+    """
+    words = str(text).strip().lower()
+    kind, colon, rest = words.partition(":")
+    if not colon:
+        kind, rest = ("white", words) if kind not in KINDS else (kind, "")
+    usage = "say SIGMA, white:SIGMA, poisson:GAIN[,READ] or camera:ISO[,QUALITY]"
+    try:
+        numbers = tuple(float(number) for number in rest.split(",")) if rest else ()
+    except ValueError:
+        raise ValueError(f"no such noise: {text!r}; {usage}") from None
+    defaults: dict[str, tuple[float, ...]] = {"white": (), "poisson": (0.0,), "camera": (95.0,)}
+    if kind not in defaults or not 1 <= len(numbers) <= 1 + len(defaults[kind]):
+        raise ValueError(f"no such noise: {text!r}; {usage}")
+    numbers += defaults[kind][len(numbers) - 1 :]
+    if not all(math.isfinite(n) and n >= 0 for n in numbers):
+        raise ValueError(f"noise must have numbers >= 0, got {text!r}")
+    if kind == "poisson" and not any(numbers):
+        raise ValueError(f"gain and read noise must not both be 0, got {text!r}")
+    if kind == "camera" and (numbers[0] == 0 or not 1 <= numbers[1] <= 100):
+        raise ValueError(f"a camera needs an ISO > 0 and a JPEG quality from 1 to 100, got {text!r}")
+    return NoiseModel(kind, numbers)
+
+
+def add_noise(image: np.ndarray, noise: float | str | NoiseModel, seed: int | Sequence[int] = 0) -> np.ndarray:
+    """The image with noise on it, float64; white and Poisson noise are neither clipped nor rounded.
+
+    noise: a standard deviation in the image's units, for white Gaussian noise; or words of `parse_noise`, for an image
+        in grey levels of 255 with its channels, if any, last.
     seed: of `numpy.random.default_rng`, for which 7 and [7, 0] are the same.
 
     >>> add_noise(np.zeros((2, 2)), 1.0, seed=0).round(3)
     array([[ 0.126, -0.132],
            [ 0.64 ,  0.105]])
+    >>> float(add_noise(np.full((200, 200), 100.0), "poisson:2,5").std().round())  # sqrt(2 * 100 + 5^2)
+    15.0
     """
-    if not np.isfinite(sigma) or sigma < 0:
-        raise ValueError(f"sigma must be >= 0, got {sigma}")
+    if isinstance(noise, str):
+        noise = parse_noise(noise)
+    if isinstance(noise, NoiseModel):
+        return noise.add(image, seed)
+    if not np.isfinite(noise) or noise < 0:
+        raise ValueError(f"sigma must be >= 0, got {noise}")
     image = np.asarray(image, dtype=np.float64)
-    return image + sigma * np.random.default_rng(seed).standard_normal(image.shape)
-
-
-def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
-    """The noise level in the image's own units: median absolute deviation of its finest diagonal wavelets.
-
-    Fine texture counts as noise, so detailed images come out a little too noisy. A flat image has level 0. Of very
-    large images, parts are measured that are spread over all of it. Donoho and Johnstone, Biometrika 81 (1994).
-
-    >>> round(estimate_sigma(add_noise(np.zeros((200, 200)), 10)), 1)
-    10.1
-    """
-    image = np.asarray(image)
-    upright = image[..., None] if channel_axis is None else np.moveaxis(image, channel_axis, -1)
-    parts = _parts(upright) if image.size > _LARGE else [upright]
-    levels = [np.mean([_level(part[..., c]) for c in range(part.shape[-1])]) for part in parts]
-    return float(np.median(levels))
-
-
-def _level(plane: np.ndarray) -> float:
-    import pywt
-
-    values = plane.astype(np.float64)
-    details = np.abs(pywt.dwt2(values, "db2")[1][2])
-    details = details[details > 1e-12 * np.abs(values).max()]  # painted areas say nothing about the rest
-    return float(np.median(details) / _QUARTILE) if details.size else 0.0
-
-
-def _parts(image: np.ndarray) -> list[np.ndarray]:
-    """Sixteen squares, as far apart as can be."""
-    starts = [np.linspace(0, max(length - _SIDE, 0), 4).astype(int) for length in image.shape[:2]]
-    return [image[y : y + _SIDE, x : x + _SIDE] for y in starts[0] for x in starts[1]]
+    return image + noise * np.random.default_rng(seed).standard_normal(image.shape)

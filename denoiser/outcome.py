@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,9 @@ import numpy as np
 
 from denoiser import metrics
 from denoiser.colour import Frame
+from denoiser.measure import Measurement
+from denoiser.measure import measure as measure_particles
+from denoiser.measure import region as measure_region
 from denoiser.pieces import Canvas
 from denoiser.samplers import Estimate, Sampler
 
@@ -26,6 +30,7 @@ class Outcome:
     sampler: Sampler
     tiles: int
     draws: int
+    channel_axis: int | None
     mean: np.ndarray
     std: np.ndarray
     samples: np.ndarray
@@ -45,7 +50,7 @@ class Outcome:
         if self.tiles > 1:
             return f"cut into {self.tiles} tiles, whose particles do not make one picture; allow more memory"
         if not self.sampler.kept:
-            return "none were drawn: mean and uncertainty did not need them"
+            return "none were drawn: mean and uncertainty did not need them; ask for particles=50"
         return "its particles were let go to save memory"
 
     @property
@@ -59,6 +64,22 @@ class Outcome:
             raise ValueError(self.without)
         reach = metrics.credible_factor(level, self.draws or None) * self.std
         return self.mean - reach, self.mean + reach
+
+    def measure(self, function: Callable[[np.ndarray], object], level: float = 0.9) -> Measurement:
+        """What `function` says of a picture, a number or an array, with its interval, from the particles."""
+        return measure_particles(self._drawn(), function, level)
+
+    def region(self, mask: np.ndarray, level: float = 0.9) -> dict[str, Measurement]:
+        """Mean, sum and std of the pixels in a mask (height, width), with their intervals, from the particles."""
+        samples = self._drawn()
+        if self.channel_axis is not None:
+            samples = np.moveaxis(samples, self.channel_axis % 3 + 1, -1)
+        return measure_region(samples, mask, level)
+
+    def _drawn(self) -> np.ndarray:
+        if not self.particles:
+            raise ValueError(f"there are no particles to measure with: {self.without}")
+        return self.samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +189,11 @@ class Progress(Outcome):
     def std(self) -> np.ndarray:  # type: ignore[override]
         """The standard deviation of every pixel so far."""
         return self._std if self._canvas is None else self._frame.layout(self._canvas.std())
+
+    @property
+    def channel_axis(self) -> int | None:  # type: ignore[override]
+        """Where the picture has its channels."""
+        return self._frame.channel_axis
 
     @property
     def done(self) -> np.ndarray:

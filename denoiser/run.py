@@ -10,22 +10,24 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import denoiser
-from denoiser import fields, pieces, presets
-from denoiser.checks import checked_noise, checked_picture, guess_white
+from denoiser import fields, pieces
+from denoiser.checks import all_alike, checked_noise, checked_picture
 from denoiser.colour import Frame
+from denoiser.noise import Noise
 from denoiser.outcome import Clock, Progress, Result
 from denoiser.pieces import Canvas, Piece, Region
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.samplers import Estimate, Sampler, flag
+from denoiser.units import units
 
-_MOST = 1e6  # grey levels; what lies beyond is a broken file and no picture, and float32 would lose the rest
+_MOST = 1e6  # grey levels of noise that make sense
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +35,23 @@ class Request:
     """Everything that decides the bytes of a run, and nothing else.
 
     picture: (height, width), or with 1 or 3 channels along `channel_axis`; whole or real numbers.
-    noise: its standard deviation in the picture's units: a number, or a map of the picture's shape or (height, width).
+    noise: in the picture's units: its standard deviation, a map of that (the picture's shape, or height x width), or a
+        `Noise`, which may depend on brightness and be correlated.
     sampler, prior: made by `presets.choose`. seed: the same gives the same bytes, on any number of threads.
-    white, black: the picture's values for white and black. white None: the largest of an unsigned type; of real
-        pictures 1 or 255, by their values.
+    white, black: the picture's values for white and black; what is left out is decided by `units.units`.
     memory: bytes to work in, beyond the pictures themselves; larger pictures are cut into tiles. None: a default.
     region: only this part of the picture, as the run on the whole would give it.
     chroma: multiplies the noise of the colour planes.
     """
 
     picture: np.ndarray
-    noise: float | np.ndarray
+    noise: float | np.ndarray | Noise
     sampler: Sampler
     prior: Prior
     seed: int = 0
     channel_axis: int | None = None
     white: float | None = None
-    black: float = 0.0
+    black: float | None = None
     memory: int | None = None
     region: Region | None = None
     chroma: float = 1.0
@@ -59,17 +61,15 @@ class Request:
             object.__setattr__(self, name, value)
 
         fill("picture", checked_picture(self.picture, self.channel_axis))
-        fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
-        white = guess_white(self.picture, self.level) if self.white is None else self.white
-        if not (math.isfinite(white) and math.isfinite(self.black)) or white <= self.black:
-            raise ValueError(f"data_range must be > 0, got {white - self.black!r}")
-        fill("white", float(white))
+        if not isinstance(self.noise, Noise):
+            fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
+        if self.white is not None and not (np.isfinite(self.white) and self.white > (self.black or 0)):
+            raise ValueError(f"white (data_range) must be more than black, {self.black or 0:g}; got {self.white!r}")
+        scale = units(self._upright, white=self.white, black=self.black)
+        fill("white", scale.white)
+        fill("black", scale.black)
         fill("memory", pieces.default_memory() if self.memory is None else self.memory)
-        scale = self.frame.scale
-        most = max(abs(float(v) - self.black) * scale for v in (self.picture.min(), self.picture.max()))
-        if most > _MOST:
-            raise ValueError(f"image values must lie within {_MOST:.0e} grey levels of 255, got {most:.1e}")
-        if not 1e-6 <= self.level * scale <= _MOST:
+        if not 1e-6 <= self.level * self.frame.scale <= _MOST:
             raise ValueError(f"sigma must lie between 1e-06 and {_MOST:.0e} grey levels of 255, got {self.level:g}")
         if not (isinstance(self.seed, numbers.Integral) and self.seed >= 0):
             raise ValueError(f"seed must be a whole number >= 0, got {self.seed!r}")
@@ -97,14 +97,18 @@ class Request:
     @property
     def level(self) -> float:
         """The noise as one number, RMS."""
+        if isinstance(self.noise, Noise):
+            return self.noise.level
         return float(np.sqrt(np.mean(np.square(self.noise)))) if np.ndim(self.noise) else float(self.noise)
 
-    @property
+    @cached_property
     def frame(self) -> Frame:
         """How this picture becomes planes."""
         channels = 1 if self.channel_axis is None else self.picture.shape[self.channel_axis]
         assert self.white is not None
-        return Frame(self.channel_axis, channels, self.black, self.white, opponent_gains=fields.gains(self.prior))
+        assert self.black is not None
+        alike = all_alike(self._upright, (self.white - self.black) / 255)
+        return Frame(self.channel_axis, channels, self.black, self.white, alike, fields.gains(self.prior))
 
     def pieces(self) -> list[Piece]:
         """What is computed one after the other: the whole, the region, or tiles that fit into the memory."""
@@ -150,7 +154,7 @@ class Request:
 
     def key(self) -> str:
         """The same for the same bytes, on any machine; different when anything that decides them is different."""
-        noise = self.noise if np.ndim(self.noise) == 0 else _digest(np.asarray(self.noise))
+        noise = self.noise.key() if isinstance(self.noise, Noise) else _digest(np.asarray(self.noise))
         parts = {**self.identity(), "picture": _digest(self.picture), "noise": noise}
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
@@ -228,8 +232,16 @@ def _steps(request: Request, parts: list[Piece]) -> Iterator[Progress]:
 def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tuple[Estimate, ...]]:
     """Run the sampler on all planes of a piece side by side; the padding is cut off again."""
     sampler = request.sampler
-    sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
-    planes, sigmas = frame.planes(outer.of(request._upright)), frame.sigmas(sigma, request.chroma)
+    picture = outer.of(request._upright)
+    planes = frame.planes(picture)
+    if isinstance(request.noise, Noise):
+        whole = picture if frame.colour or picture.ndim == 2 else picture[..., 0]
+        maps = request.noise.plane_maps(whole)
+        grain = request.noise.inflations(len(maps)) if fields.assumes_white(request.prior) else [1.0] * len(maps)
+        sigmas = frame.plane_sigmas(maps, grain, request.chroma)
+    else:
+        sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
+        sigmas = frame.sigmas(sigma, request.chroma)
     targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
@@ -266,67 +278,3 @@ def _figures(estimates: tuple[Estimate, ...], frame: Frame) -> dict[str, float]:
         figures["change"] = math.sqrt(np.mean([(e.figures["change"] / g) ** 2 for e, g in pairs])) / frame.scale
     figures["std"] = float(np.mean([e.std.mean() / g for e, g in pairs])) / frame.scale
     return figures
-
-
-def make_request(
-    image: np.ndarray,
-    sigma: float | np.ndarray,
-    *,
-    method: str | Sampler | None = None,
-    prior: str | Path | Prior | None = None,
-    quality: str = "normal",
-    seed: int = 0,
-    channel_axis: int | None = None,
-    data_range: float | None = None,
-    memory: int | None = None,
-    region: Region | None = None,
-    **options: Any,
-) -> Request:
-    """A Request from what users say.
-
-    image: (height, width), or with channels along `channel_axis`; whole or real numbers.
-    sigma: standard deviation of the noise in the image's own units: a number, or a map of the image's shape.
-    method: a name from `METHODS` with its `options`, or a sampler made by hand.
-    prior: "pairwise", "foe3x3" or the path of a model file.
-    quality: "fast", "normal" or "best", for what `method` and `prior` leave open.
-    seed: the same seed gives the same bytes, on any number of threads.
-    data_range: value of white. Default: the largest of an unsigned type; for real images 1 or 255, by their values.
-    memory: bytes to work in; larger images are cut into tiles, and have no samples. Default: 384 MB.
-    region: only this part of the image, as the run on the whole would give it.
-    """
-    sampler, loaded = presets.choose(quality, method, prior, options)
-    return Request(
-        image, sigma, sampler, loaded, seed, channel_axis, white=data_range, memory=memory, region=region
-    )  # fmt: skip
-
-
-def iterate(image: np.ndarray, sigma: float | np.ndarray, **arguments: Any) -> Iterator[Progress]:
-    """Denoise step by step; arguments as in `make_request`. Bad ones raise here, before the first step."""
-    return make_request(image, sigma, **arguments).iterate()
-
-
-def denoise(
-    image: np.ndarray,
-    sigma: float | np.ndarray,
-    *,
-    progress: Callable[[Progress], object] | None = None,
-    **arguments: Any,
-) -> Result:
-    """Denoise an image and say how sure each pixel is.
-
-    image, sigma and the other arguments are those of `make_request`: method, prior, quality, seed, channel_axis,
-    data_range, memory, region, and the options of the method.
-    progress: called with a Progress after every iteration.
-
-    >>> flat = denoise(np.full((16, 16), 0.5), 0.1, method="map")
-    >>> bool(np.allclose(flat.mean, 0.5, atol=1e-3))
-    True
-    """
-
-    def watch(steps: Iterator[Progress]) -> Iterator[Progress]:
-        for step in steps:
-            if progress is not None:
-                progress(step)
-            yield step
-
-    return make_request(image, sigma, **arguments).run(watch)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from denoiser.jit import kernel
+from denoiser.jit import inlined, kernel
 from denoiser.priors import FilterBank
 
 _BLOCK = 1024  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def filter_responses(x, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[f, clique] = J_f . x_clique; 0 where the window does not fit into the image."""
     out[:] = 0
@@ -32,7 +32,7 @@ def filter_responses(x, width, starts, offsets, taps, extents, out):  # type: ig
                     line[i] += tap * source[i]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def filter_adjoint(values, width, starts, offsets, taps, extents, out):  # type: ignore[no-untyped-def]
     """out[pixel] += sum over the cliques with that pixel of tap * values[f, clique]."""
     for f in range(len(extents)):
@@ -65,7 +65,7 @@ def _assemble(precisions, width, extents, pairs, products, diagonal, coefficient
                 target[i] += product * line[i]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
     """q = A p for the unit-diagonal stencil A; returns p . q."""
     n = len(p)

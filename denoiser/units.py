@@ -1,9 +1,9 @@
 """A picture's own units: which of its values are black and white, so that models made for grey levels 0 to 255 fit.
 
-What a model needs is contrast: its experts were learned on photographs that fill 0 to 255, and a picture whose scale is
-wrong by a factor of 2 loses up to half a decibel, by 16 two (`python docs/reliability/scale.py` prints the table). So
-8-bit pictures are what they are; deeper ones have the range that the caller or the file names, or the range of the
-depth that the pixels evidently use, and otherwise a range measured so that the contents fill nineteen twentieths of it.
+What a model needs is contrast: it was learned on photographs that fill 0 to 255, and a picture whose scale is wrong by
+a factor of 2 loses half a decibel, by 16 five (`python benchmarks/units.py`). So 8-bit pictures are what they are;
+deeper ones have the range that the caller or the file names, or the range of the depth that the pixels evidently use,
+and otherwise a range measured so that the contents fill nineteen twentieths of it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import tifffile
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, features
 
 ICC = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
@@ -251,8 +251,24 @@ LOSSY = {
     "webp-lossy": saved(RGBA, "WEBP", quality=80),
     "tiff-jpeg": saved(RGB, "TIFF", compression="jpeg"),
 }
+if features.check("avif"):
+    LOSSY["avif"] = saved(RGBA, "AVIF", exif=exif(6))
+try:
+    import pillow_heif
+except ImportError:
+    pass
+else:
+    _HEIC = io.BytesIO()
+    pillow_heif.encode("RGB", (31, 23), RGB.tobytes(), _HEIC, quality=80, exif=b"Exif\0\0" + exif(6))
+    LOSSY["heic"] = _HEIC.getvalue()
 EVERY = {**{name: file for name, (file, _, _) in LOSSLESS.items()}, **LOSSY}
 
+STACKS = {
+    "stack": tiff(noise((3, 11, 9), "uint16"), photometric="minisblack"),
+    "stack-deflate": tiff(noise((3, 11, 9, 3)), photometric="rgb", compression="zlib"),
+    "stack-imagej": tiff(noise((3, 11, 9)), imagej=True, metadata={"axes": "ZYX"}),
+    "motion": LOSSY["jpeg-metadata"] + bytes(range(256)),
+}
 _FRAMES = [Image.fromarray(noise((9, 11, 3), seed=seed)) for seed in range(3)]
 _SHAPE = {"save_all": True, "append_images": _FRAMES[1:]}
 # name -> (file, a word of the reason)

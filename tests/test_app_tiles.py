@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tifffile
-from conftest import ROOT
 from hands import LONG, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
+from conftest import ROOT
 from denoiser import denoise, images
 from denoiser.samplers import METHODS
 

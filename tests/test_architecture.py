@@ -12,6 +12,7 @@ FLOORS = [
     ["cli"],
     ["paper"],
     ["evaluation", "outputs", "particles", "training"],
+    ["api"],
     ["run"],
     ["presets"],
     ["fields", "outcome"],
@@ -22,11 +23,9 @@ FLOORS = [
     ["stencil"],
     ["priors"],
     ["gsm"],
-    ["executors", "exp2", "measure"],
-    ["images"],
-    ["units"],
-    ["camera", "checks", "colour", "data", "files", "jit", "metrics", "noise", "panels", "pieces"],
-    ["random_fields", "threads"],
+    ["calibration", "executors", "exp2", "images", "measure", "noise"],
+    ["camera", "checks", "data", "files", "jit", "metrics", "noise_estimate", "panels", "pieces", "units"],
+    ["colour", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

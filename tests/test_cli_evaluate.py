@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image
 from test_evaluate import images, numbers
 
+from conftest import ROOT
 from denoiser import evaluate, read_rows
 from denoiser.cli import main
 from denoiser.cli.live import Live
@@ -54,8 +54,8 @@ def expected():
 def test_rows_and_tables(folder, capsys):
     assert main(["evaluate", "in", *ASK, "--csv", "r.csv", "--json", "r.json", "--against", "tv"]) == 0
     out = capsys.readouterr().out
-    assert "| tv | 10 | 5 |" in out
-    assert "| mp-svgd:iterations=2, M = 4 | tv | 10 | 5 |" in out
+    assert "| tv | sigma 10 | 5 |" in out
+    assert "| mp-svgd:iterations=2, M = 4 | tv | sigma 10 | 5 |" in out
     assert numbers(read_rows("r.csv")) == numbers(read_rows("r.json")) == expected()
     with open("r.csv", newline="") as file:
         assert float(next(csv.DictReader(file))["psnr"]) > 20  # any program can read it
@@ -83,12 +83,12 @@ def test_bad_input_is_one_line(folder, capsys):
     (folder / "empty").mkdir()
     assert failure(capsys, 1, "evaluate", "empty") == "empty: this folder holds no pictures"
     assert failure(capsys, 1, "evaluate", "nowhere") == "nowhere: is not a folder"
-    assert "must be one of mp-svgd" in failure(capsys, 2, "evaluate", "in", "--method", "nothing")
+    assert "must be one of direct" in failure(capsys, 2, "evaluate", "in", "--method", "nothing")
     assert "no option 'x'" in failure(capsys, 2, "evaluate", "in", "--method", "gibbs:x=1")
     assert "--resume needs the file" in failure(capsys, 2, "evaluate", "in", "--resume")
     assert "two files" in failure(capsys, 2, "evaluate", "in", "--csv", "x", "--json", "./x")
     assert "not among the methods" in failure(capsys, 2, "evaluate", "in", "--against", "bm4d")
-    assert failure(capsys, 1, "evaluate", "in", "--sigma", "0") == "sigma must be > 0, got 0"
+    assert failure(capsys, 1, "evaluate", "in", "--sigma", "0") == "noise must be > 0, got white:0"
     assert failure(capsys, 1, "evaluate", "in", "--prior", "x.json").startswith("prior must be one of")
     (folder / "r.csv").write_text("a diary\n")
     assert "exists already" in failure(capsys, 1, "evaluate", "in", *ASK, "--csv", "r.csv")

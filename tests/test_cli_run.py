@@ -14,14 +14,14 @@ import image_files as made
 import numba
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image
 from test_images_safety import mutated
 
+from conftest import ROOT
 from denoiser import images, jit
 from denoiser.cli import main
 
-QUICK = ["--particles", "2", "--iterations", "2"]
+QUICK = ["--method", "mp-svgd", "--particles", "2", "--iterations", "2"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
@@ -72,7 +72,7 @@ def test_beside_the_input(folder, capsys):
     before = tree(folder)
     assert denoise("a.png", "b.jpg") == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("a.png: noise level ")
+    assert out[0].startswith("a.png: noise 8")
     assert "(measured)" in out[0]
     assert out[1].endswith("-> b-denoised.jpg")
     after = tree(folder)
@@ -111,7 +111,7 @@ def test_pipe(folder):
         process = command("-", *output, *QUICK, text=False, stdin=subprocess.PIPE)
         out, err = process.communicate((folder / "a.png").read_bytes())
         assert process.returncode == 0, err
-        assert err.startswith(b"standard input: noise level" if not output else b"")
+        assert err.startswith(b"standard input: noise 8" if not output else b"")
         assert images.read(io.BytesIO(out) if not output else "x.jpg").pixels.shape == (24, 32)
 
 
@@ -160,7 +160,8 @@ def test_two_results_of_one_name(folder, capsys):
         (["a.png", "--sigma", "-3"], "must be >= 0, got -3"),
         (["a.png", "--sigma", "much"], "must be a number, got 'much'"),
         (["a.png", "--strength", "nan"], "must be >= 0, got nan"),
-        (["a.png", "--particles", "0"], "particles must be >= 2, got 0"),
+        (["a.png", "--method", "mp-svgd", "--particles", "0"], "particles must be >= 2, got 0"),
+        (["a.png", "--iterations", "9"], "--iterations is no option of the method direct"),
         (["a.png", "--method", "gibbs", "--particles", "5"], "--particles is no option of the method gibbs"),
         (["a.png", "--prior", "magic"], "prior must be one of"),
         (["a.png", "--threads", "0"], "must be >= 1, got 0"),
@@ -261,9 +262,19 @@ def test_experiments(folder, capsys):
 
 
 def test_quality_and_options(folder, capsys):
-    assert denoise("a.png", "--quality", "best", "--gibbs-samples", "4", "--burn-in", "1", "--json", quick=False) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["method"], report["prior"]) == ("gibbs", "foe3x3")
+    few = ["--gibbs-samples", "4", "--burn-in", "1", "--json"]
+    for words, found in {
+        "--quality best --json": ("direct", "learned-best"),
+        "--json": ("direct", "learned"),
+        "--quality fast --json": ("direct", "learned"),
+        "--quality fast --prior pairwise --iterations 2 --json": ("mp-svgd", "pairwise"),
+        " ".join(["--quality best --prior pairwise", *few]): ("gibbs", "pairwise"),
+        " ".join(["--quality best --method gibbs", *few]): ("gibbs", "foe3x3"),
+        " ".join(["--method gibbs", *few]): ("gibbs", "pairwise"),
+    }.items():
+        assert denoise("a.png", "-o", "x.png", "--overwrite", *words.split(), quick=False) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["method"], report["prior"]) == found, words
     assert denoise("b.jpg", "--quality", "fast", "--method", "map", "--json", quick=False) == 0
     assert json.loads(capsys.readouterr().out)["method"] == "map"
 
@@ -546,11 +557,11 @@ def test_ctrl_c(tmp_path, threads):
 
 BUSY = """
 import hashlib, sys
-import denoiser.cli, denoiser.noise
+import denoiser.cli, denoiser.noise_estimate
 def busy(*_arguments):
     print("busy", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1 << 26)  # half a minute of compiled code
-denoiser.noise.estimate_sigma = busy
+denoiser.noise_estimate.spectra = busy
 sys.exit(denoiser.cli.main())
 """
 
@@ -643,7 +654,7 @@ def test_completion(capsys):
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     ask = """
-COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _denoise; echo "${COMPREPLY[*]}"
+COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _shtab_denoise; echo "${COMPREPLY[*]}"
 """
 
     def complete(*words):

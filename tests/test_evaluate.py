@@ -16,8 +16,8 @@ from denoiser.evaluation import averages, load_truths, loop, make_plan, parse_me
 from denoiser.evaluation.rows import CSV, JSON, Results, Row
 from denoiser.images import write_png
 
-ROW = Row("a, \"b\".png", 3, "gibbs:chains=1", "pairwise", 50, 10.0, 2, 31.123456789012345, 0.1 + 0.2, 0.5, 0.9, 0.99,
-          6.5, 0.1, 101.5, 2, (1, 0, 7), (0.1, 0.0, 1 / 3), "k1")  # fmt: skip
+ROW = Row("a, \"b\".png", 3, "gibbs:chains=1", "pairwise", 50, 10.0, "white", 2, 31.123456789012345, 0.1 + 0.2,
+          0.5, 0.9, 0.99, 6.5, 0.1, 101.5, 2, (1, 0, 7), (0.1, 0.0, 1 / 3), "k1")  # fmt: skip
 POINT = replace(
     ROW, image="é\\n", particles=None, prior="", psnr=math.inf, ssim=math.nan, coverage50=math.nan, coverage90=math.nan,
     coverage99=math.nan, std=math.nan, memory=math.nan, bin_counts=(), bin_errors=(), key="k2",
@@ -395,8 +395,8 @@ def test_markdown():
         replace(POINT, image=f"i{i}", method="tv", psnr=29.0, seed=0) for i in (0, 1)
     ]
     text = summary(rows).markdown()
-    assert "| map, M = 50 | 10 | 2 | 30.50 ± 0.50 |" in text
-    assert "| tv | map, M = 50 | 10 | 2 | -1.500 (-2.000 to -1.000) |" in text
+    assert "| map, M = 50 | sigma 10 | 2 | 30.50 ± 0.50 |" in text
+    assert "| tv | map, M = 50 | sigma 10 | 2 | -1.500 (-2.000 to -1.000) |" in text
     assert "nan" not in text
 
 

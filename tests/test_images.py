@@ -258,6 +258,14 @@ def test_a_broken_remark_is_left_out_and_broken_pixels_are_an_error():
         read(bytes(data))
 
 
+@pytest.mark.parametrize("key", [1, 255, 0xFFFF])
+def test_a_transparent_colour_is_masked_to_the_depth(key):
+    data = made.saved(Image.fromarray(made.GREY > 99), "PNG")
+    place = data.index(b"IDAT") - 4
+    picture = read(data[:place] + made.chunk(b"tRNS", struct.pack(">H", key)) + data[place:])
+    assert np.array_equal(picture.alpha == 0, made.GREY > 99)
+
+
 def test_an_orientation_that_is_a_list_is_none():
     block = bytearray(made.exif(6))
     struct.pack_into("<I", block, 10 + 12 + 4, 2)

@@ -35,8 +35,8 @@ def python(code, *arguments):
 
 def mutated(rng):
     """A file of any kind, cut, flipped or edited in some places; checksums of a PNG made right again half the time."""
-    name = rng.choice(sorted(made.EVERY))
-    data = bytearray(made.EVERY[name])
+    name = rng.choice(sorted(made.EVERY | made.STACKS))
+    data = bytearray((made.EVERY | made.STACKS)[name])
     for _ in range(rng.choice((1, 1, 2, 8))):
         kind = rng.randrange(7)
         head = min(len(data), rng.choice((16, 64, 400, len(data))))
@@ -88,7 +88,7 @@ for seed in range(int(sys.argv[2]), int(sys.argv[3])):
     print(seed, name, end=" ", flush=True)
     signal.setitimer(signal.ITIMER_REAL, 2)  # ends the process, whatever it is in the middle of
     try:
-        picture = images.read(io.BytesIO(data))
+        pictures = images.read_stack(io.BytesIO(data))
     except (ValueError, OSError) as error:
         assert str(error).startswith("the input: ") and len(str(error).splitlines()) == 1 and len(str(error)) < 300
         print("refused", error)
@@ -96,14 +96,20 @@ for seed in range(int(sys.argv[2]), int(sys.argv[3])):
         continue
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    assert picture.pixels.dtype.kind in "uif"
-    assert picture.pixels.ndim == 2 or picture.pixels.shape[2:] == (3,)
-    assert picture.alpha is None or picture.alpha.shape == picture.pixels.shape[:2]
-    if picture.pixels.size < 1e5:  # what can be read can be written, and read again
+    for picture in pictures:
+        assert picture.pixels.dtype.kind in "uif"
+        assert picture.pixels.ndim == 2 or picture.pixels.shape[2:] == (3,)
+        assert picture.alpha is None or picture.alpha.shape == picture.pixels.shape[:2]
+        try:
+            assert picture.white > picture.black
+        except ValueError as error:
+            assert len(str(error).splitlines()) == 1 and "--white" in str(error)
+    if sum(picture.pixels.size for picture in pictures) < 1e5:  # what can be read can be written, and read again
         out = io.BytesIO()
-        images.write(out, picture.pixels, picture)
-        other = images.read(io.BytesIO(out.getvalue()))
-        assert picture.format == "JPEG" or np.array_equal(other.pixels, picture.pixels)
+        images.write_stack(out, [picture.pixels for picture in pictures], pictures)
+        others = images.read_stack(io.BytesIO(out.getvalue()))
+        for one, other in zip(pictures, others, strict=True):
+            assert one.format in ("JPEG", "AVIF", "HEIF") or np.array_equal(other.pixels, one.pixels)
     print("read")
     seen["read"] += 1
 assert seen["read"] and seen["refused"], seen

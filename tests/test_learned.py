@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from denoiser import learned
+from denoiser.calibration import Calibration
 from denoiser.colour import to_planes
 from denoiser.data import data_folder
 from denoiser.images import read
-from denoiser.learned import Calibration, LearnedPosterior, load_model, predict, ties
+from denoiser.learned import LearnedPosterior, load_model, predict, ties
 from denoiser.metrics import coverage, joint_coverage, psnr
 from denoiser.samplers import make_sampler
 from denoiser.threads import set_threads
@@ -195,13 +196,13 @@ def test_a_model_without_a_card_works(tmp_path):
 def test_the_table_is_interpolated():
     rng = np.random.default_rng(0)
     levels, ratios = np.array([1.0, 4, 16]), np.array([0.1, 0.3, 0.9])
-    factors = dict.fromkeys(learned.QUALITIES, rng.uniform(0.5, 2, (2, 3, 3)))
+    factors = dict.fromkeys(learned.QUALITIES, rng.uniform(0.5, 2, (3, 3, 3)))
     table = Calibration(levels, ratios, factors, np.array([0.0, -1, -3]))
     log_std = np.log(rng.uniform(0.05, 1.2, (3, 4, 5)))
     sigma = rng.uniform(0, 30, (3, 4, 5))
     found = table.log_factors("fast", log_std, sigma)
     for place in np.ndindex(3, 4, 5):
-        rows = np.log(factors["fast"][min(place[0], 1)])
+        rows = np.log(factors["fast"][place[0]])
         level = np.log(np.clip(sigma[place], 1, 16))
         by_level = [np.interp(level, np.log(levels), rows[:, r]) for r in range(3)]
         assert found[place] == pytest.approx(np.interp(log_std[place], np.log(ratios), by_level), abs=1e-6)

@@ -6,7 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from denoiser import METHODS, add_noise, denoise, iterate, psnr, set_threads
+from denoiser import METHODS, add_noise, denoise, iterate, psnr, set_threads, target, threads
+from denoiser.samplers import gibbs, global_forces, local_forces, particles, starts
 
 QUICK = {
     "mp-svgd": {"particles": 12, "iterations": 16},
@@ -19,7 +20,8 @@ QUICK = {
 DETERMINISTIC = {"map", "tv", "nlm", "wavelet", "bm3d"}
 
 
-@pytest.fixture(params=METHODS)
+#: What samples, or answers by itself; a method that needs a field with moments is tested with that (test_learned.py).
+@pytest.fixture(params=[name for name, sampler in METHODS.items() if not sampler.needs_moments])
 def method(request):
     return request.param
 
@@ -36,17 +38,54 @@ def test_denoises(method, prior, picture):
     assert (result.method, result.sigma) == (method, 15.0)
 
 
-def test_same_seed_same_bytes_on_one_and_two_threads(method, prior, picture):
+#: Where the work of a method is cut into tasks, besides its start: their `parallel` must get more than one.
+THREADED = {
+    "mp-svgd": [local_forces, particles],
+    "mp-svgd-s": [local_forces, particles],
+    "svgd": [global_forces, particles, target],
+    "gibbs": [gibbs],
+    "hmc": [target],
+}
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """Pieces so small that the picture is many tasks; module -> how many tasks its `parallel` got at most."""
+    for module, name, size in (
+        (local_forces, "_CHUNK", local_forces.LANES),
+        (global_forces, "_STRIP", 256),
+        (particles, "_STRIP", 256),
+        (target, "_BATCH", 2048),
+    ):
+        monkeypatch.setattr(module, name, size)
+    most = {}
+
+    def counted(module):
+        def parallel(task, items):
+            items = list(items)
+            most[module] = max(most.get(module, 0), len(items))
+            return threads.parallel(task, items)
+
+        return parallel
+
+    for module in (local_forces, global_forces, particles, target, gibbs, starts):
+        monkeypatch.setattr(module, "parallel", counted(module))
+    before = threads._threads
+    yield most
+    threads._threads = before
+    threads._forget_pool()
+
+
+def test_same_seed_same_bytes_on_any_number_of_threads(method, prior, picture, tasks):
     if method == "bm3d":
         return  # not ours to promise: its own threads round as they please
     noisy = add_noise(picture, 15, seed=1)
     results = []
-    try:
-        for threads in (1, 2, 2):
-            set_threads(threads)
-            results.append(denoise(noisy, 15, method=method, prior=prior, seed=3, **QUICK.get(method, {})))
-    finally:
-        set_threads(2)
+    for count in (1, 2, 3, 2):
+        set_threads(count)
+        results.append(denoise(noisy, 15, method=method, prior=prior, seed=3, **QUICK.get(method, {})))
+        assert (threads._pool is not None) == (count > 1 and method in THREADED)
+    assert all(tasks[module] > 1 for module in THREADED.get(method, []))
     for other in results[1:]:
         for name in ("mean", "std", "samples"):
             assert getattr(results[0], name).tobytes() == getattr(other, name).tobytes()
@@ -63,13 +102,16 @@ def test_another_seed_gives_other_particles(method, picture):
 def test_stopping_early_keeps_the_last_estimate(method, picture):
     steps = iterate(add_noise(picture, 15, seed=1), 15, method=method, **QUICK.get(method, {}))
     kept = list(islice(steps, 3))
-    copy = kept[-1].mean.copy()
-    steps.close()
-    assert np.array_equal(kept[-1].mean, copy)
+    assert len(list(steps)) == 0 or len(kept) == 3  # the sampler has gone on, and moved its particles
+    again = islice(iterate(add_noise(picture, 15, seed=1), 15, method=method, **QUICK.get(method, {})), 3)
+    for late, early in zip(kept, again, strict=True):
+        assert np.array_equal(late.mean, early.mean)  # of the one nobody has looked at before
+        assert np.array_equal(late.std, early.std)
     assert [p.step for p in kept] == list(range(1, min(3, kept[0].total) + 1))
     assert all(p.eta >= 0 and p.total >= p.step for p in kept)
 
 
+@pytest.mark.parametrize("method", METHODS)
 def test_options_are_described(method):
     assert inspect.getdoc(METHODS[method])
     for name, (kind, spec) in METHODS[method].options().items():
@@ -77,6 +119,14 @@ def test_options_are_described(method):
         assert len(spec.metadata["meaning"]) > 10, name
 
 
+def test_options_have_bounds():
+    with pytest.raises(ValueError, match=r"step must be <= 1000, got 1e\+30"):
+        METHODS["mp-svgd"](step=1e30)
+    with pytest.raises(ValueError, match=r"particles must be >= 2, got 1"):
+        METHODS["mp-svgd"](particles=1)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_options_are_checked(method):
     for name, (kind, _) in METHODS[method].options().items():
         wrong = {int: 1.5, float: "high", bool: 3, str: "none"}[kind]

@@ -50,7 +50,21 @@ def test_solve_matches_the_dense_matrix(prior, shape, dtype, tolerance):
 
 def test_a_good_start_needs_no_iterations(prior):
     stencil = Stencil(prior, (6, 5), np.float64)
+    rng, precisions = _random(stencil, 2)
+    b = rng.normal(size=30)
+    x = np.linalg.solve(naive.precision_matrix(prior, (6, 5), precisions, 0.5), b)
+    solution = x.copy()
+    assert stencil.solve(precisions, 0.5, b, x, 1e-6) == 0
+    assert np.allclose(x, solution, rtol=1e-12)
+    x[7] += 1e-3
+    assert stencil.solve(precisions, 0.5, b, x, 1e-6) > 0
+    assert np.allclose(x, solution, rtol=1e-4)
+
+
+def test_a_system_without_a_solution_is_minus_one(prior):
+    """Numbers that overflow, and a matrix that is not positive, end at once and say so."""
+    stencil = Stencil(prior, (6, 5), np.float64)
     _, precisions = _random(stencil, 2)
-    x = np.zeros(30)
-    assert stencil.solve(precisions, 0.5, np.zeros(30), x, 1e-6) == 0
-    assert not x.any()
+    for b, sign in ((np.full(30, 1e200), 1), (np.full(30, np.nan), 1), (np.ones(30), -1)):
+        with np.errstate(all="ignore"):
+            assert stencil.solve(precisions, sign * 0.5 - 1000 * (sign < 0), b, np.zeros(30), 1e-6) == -1

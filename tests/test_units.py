@@ -1,10 +1,14 @@
 """Black and white of any picture: from the caller, the file, or the pixels; and results as good as those of 8 bits."""
 
+import json
+
 import numpy as np
 import pytest
+import tifffile
 
 from conftest import ROOT
 from denoiser import denoise, images, metrics
+from denoiser.cli import main
 from denoiser.noise import add_noise
 from denoiser.units import FAR, Claim, Units, units
 
@@ -53,14 +57,16 @@ FORMATS = {
 }
 
 
+def scored(mean, std, low, high, clean):
+    """PSNR against the truth on the 8-bit scale, and how much of the truth the 90 % interval of 10 draws covers."""
+    mean, std = (mean.astype(float) - low) * 255 / (high - low), std * (255 / (high - low))
+    return metrics.psnr(clean, mean, data_range=255), metrics.coverage(clean, mean, std, count=10)
+
+
 def quality(image, low, high, clean):
-    """PSNR against the truth on the 8-bit scale, and how much of the truth the 90 % interval covers."""
-    scale = units(image)
-    result = denoise(scale.to_grey(image), SIGMA * (high - low) / 255 / scale.grey, data_range=255, particles=10,
-                     iterations=15)  # fmt: skip
-    mean, std = (scale.from_grey(result.mean) - low) * 255 / (high - low), result.std * scale.grey * 255 / (high - low)
-    covered = metrics.coverage(clean, mean, std, count=10)
-    return metrics.psnr(clean, mean, data_range=255), covered
+    """The same of what the library makes of an array."""
+    result = denoise(image, SIGMA * (high - low) / 255, prior="pairwise", particles=10, iterations=15)
+    return scored(result.mean, result.std, low, high, clean)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +88,33 @@ def test_as_good_as_8_bits(name, hot, clean, noisy, in_8_bits):
     assert decibels > in_8_bits[0] - 0.1
     assert decibels < in_8_bits[0] + 0.3
     assert abs(covered - in_8_bits[1]) < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, dtype) in FORMATS.items() if np.dtype(dtype).itemsize < 8])
+def test_the_command_is_as_good(name, clean, noisy, in_8_bits, tmp_path, monkeypatch, capsys):
+    low, high, dtype = FORMATS[name]
+    image = stretched(noisy, low, high, dtype)
+    monkeypatch.chdir(tmp_path)
+    tifffile.imwrite("a.tif", image)
+    sigma = SIGMA * (high - low) / 255 / units(image).grey  # the command counts in grey levels
+    options = ["--prior", "pairwise", "--particles", "10", "--iterations", "15", "--sigma", str(sigma)]
+    assert main(["a.tif", "-o", "b.tif", "--std", "s.tif", "--json", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["units"] == str(units(image))
+    mean, std = tifffile.imread("b.tif"), tifffile.imread("s.tif").astype(float)
+    assert mean.dtype == image.dtype
+    decibels, covered = scored(mean, std, low, high, clean)
+    assert in_8_bits[0] - 0.1 < decibels < in_8_bits[0] + 0.3
+    assert abs(covered - in_8_bits[1]) < 0.02
+
+
+def test_a_reference_is_in_the_units_of_the_picture(clean, noisy, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    image, truth = (stretched(levels, 100, 600, np.uint16) for levels in (noisy, clean))
+    tifffile.imwrite("a.tif", image)
+    tifffile.imwrite("truth.tif", truth)
+    assert main(["a.tif", "-o", "b.tif", "--method", "tv", "--sigma", "15", "--reference", "truth.tif", "--json"]) == 0
+    expected = metrics.psnr(truth, image, data_range=255 * units(image).grey)
+    assert json.loads(capsys.readouterr().out)["psnr_before"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +191,24 @@ def test_a_flat_picture_with_a_few_bright_pixels():
 def test_pure_noise_is_not_stretched_without_end():
     found = units(add_noise(np.full((200, 200), 100.0), 2.0) * 7)
     assert 30 < 14 / found.grey <= 51
+
+
+@pytest.mark.parametrize("prior", ["learned", "pairwise", "foe3x3"])
+def test_what_lies_far_beyond_white_stays_and_spoils_nothing(clean, prior):
+    rows, columns = np.mgrid[-9:10, -9:10]
+    far = clean.copy()
+    far[20:39, 20:39] += 50 * 255 * np.exp(-(rows**2 + columns**2) / 4.5)  # a star
+    far[70, 60] = 50 * 255  # a hot pixel
+    rest = np.ones(clean.shape, bool)
+    rest[15:44, 15:44] = rest[65:76, 55:66] = False
+    options = {} if prior == "learned" else {"particles": 10, "iterations": 15}
+
+    def error(truth):
+        mean = denoise(add_noise(truth, SIGMA), SIGMA, prior=prior, data_range=255, **options).mean
+        return mean - truth
+
+    assert np.sqrt(np.mean(error(far)[rest] ** 2)) < 1.05 * np.sqrt(np.mean(error(clean)[rest] ** 2))
+    assert np.abs(error(far)).max() < 0.02 * 50 * 255
 
 
 def test_many_pages_and_thin_and_large_pictures(noisy):

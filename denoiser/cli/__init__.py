@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "add noise to a bundled photograph, denoise it, and show what was won",
     "evaluate": "compare methods on pictures with known truth: PSNR, SSIM, calibration, speed",
     "reproduce": "the experiments of the paper",
+    "train": "teach the learned field your own photographs (needs the extra `train`)",
     "measure": "mean, sum, spread, differences and profiles of regions, each with its error bar",
     "gui": "open the window",
     "models": "list the priors that come with the program",

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from denoiser.noise import parse_noise
+
 _MOST = 1e6
 
 
@@ -22,6 +24,28 @@ def positive(text: str) -> float:
     if value > _MOST:
         raise argparse.ArgumentTypeError(f"must be <= {_MOST:g}, got {text}")
     return value
+
+
+def number(text: str) -> float:
+    """Any finite number, such as the value of black or white."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}")
+    return value
+
+
+def noise_words(text: str) -> str:
+    """Words for noise to be added (`noise.parse_noise`), with numbers that make sense."""
+    try:
+        model = parse_noise(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if max(model.numbers) > _MOST:
+        raise argparse.ArgumentTypeError(f"must be <= {_MOST:g}, got {text}")
+    return str(model)
 
 
 def whole(low: int) -> Callable[[str], int]:

@@ -13,8 +13,9 @@ from concurrent.futures import Executor
 
 from denoiser import executors
 from denoiser.cli import paths
-from denoiser.cli.job import Batch, Prepared, Report, finish, prepare
+from denoiser.cli.job import Batch, Prepared, finish, prepare
 from denoiser.cli.progress import patiently, steps
+from denoiser.cli.report import Report
 from denoiser.files import label
 from denoiser.outcome import Result
 from denoiser.run import Request
@@ -56,31 +57,29 @@ def _done(batch: Batch, work: Prepared | Report) -> Report:
     if isinstance(work, Report):
         return work
     try:
-        result = _compute(batch, work)
+        results = [_compute(batch, work, request) for request in work.requests]
     except Exception as error:
         report = batch.failed(work.report, error)
     else:
-        report = patiently(finish, batch, work, result)
+        report = patiently(finish, batch, work, results)
     if batch.journal is not None:
         batch.journal.release(work.target)
     return report
 
 
-def _compute(batch: Batch, work: Prepared) -> Result | None:
-    """Denoise here, with a bar."""
-    if work.request is None:
-        return None
+def _compute(batch: Batch, work: Prepared, request: Request) -> Result:
+    """Denoise a page here, with a bar."""
     s, name = batch.settings, label(work.report.input)
-    result = work.request.run(lambda run: steps(run, name, s.quiet), brief=not (s.std or s.samples))
+    result = request.run(lambda run: steps(run, name, s.quiet), brief=not (s.std or s.samples))
     if s.verbose:
         figure = ", ".join(f"{key} {value:.4g}" for key, value in result.history[-1].items())
         print(f"{name}: {s.sampler}, {s.prior.name}, tiles: {result.tiles}; {figure}", file=sys.stderr)
     return result
 
 
-def _run(request: Request, brief: bool) -> Result:
+def _run(requests: list[Request], brief: bool) -> list[Result]:
     """The task of a worker. brief: the uncertainty of every pixel stays there, for the sake of a slow line."""
-    return request.run(brief=brief)
+    return [request.run(brief=brief) for request in requests]
 
 
 def _side_by_side(batch: Batch, entries: list[paths.Input], executor: Executor) -> Iterator[Report]:
@@ -88,17 +87,17 @@ def _side_by_side(batch: Batch, entries: list[paths.Input], executor: Executor) 
     at_once: list[Report] = []  # failed already, or nothing to compute
     flying: dict[str, str] = {}  # output -> the input that it is being made of
 
-    def calls() -> Iterator[tuple[Prepared, tuple[Request, bool]]]:
+    def calls() -> Iterator[tuple[Prepared, tuple[list[Request], bool]]]:
         for entry in entries:
             work = prepare(batch, entry)
             if isinstance(work, Report):
                 at_once.append(work)
-            elif work.request is None:
-                at_once.append(finish(batch, work, None))
+            elif not work.requests:
+                at_once.append(finish(batch, work, []))
             else:
                 other = flying.setdefault(os.path.realpath(work.target), entry.path)
                 if work.target == paths.STANDARD or other == entry.path:
-                    yield work, (work.request, brief)
+                    yield work, (work.requests, brief)
                 else:
                     error = ValueError(f"{label(work.target)}: is already the result of {label(other)}")
                     at_once.append(batch.failed(work.report, error))

@@ -1,66 +1,44 @@
-"""`denoise completion`: a script for the shell, made from the parsers themselves so that it cannot be out of date."""
+"""`denoise completion`: a script for the shell, made by shtab from the parsers themselves."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
 
 from denoiser.cli import COMMANDS, make_parser
 
 EXAMPLES = """\
 examples:
   eval "$(denoise completion bash)"        for this session; put it into ~/.bashrc for all
-  eval "$(denoise completion zsh)"         the same for zsh, in ~/.zshrc"""
+  eval "$(denoise completion zsh)"         the same for zsh, in ~/.zshrc
+  denoise completion fish | source         the same for fish"""
 
 _ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
-_SCRIPT = """\
-_denoise() {{
-    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command=run words=""
-    case "${{COMP_WORDS[1]}}" in
-        {commands}) [ "$COMP_CWORD" -gt 1 ] && command="${{COMP_WORDS[1]}}" ;;
-    esac
-    case "$command $before" in
-{values}
-        *) case "$word" in
-            -*) case "$command" in
-{flags}
-                esac ;;
-            *) [ "$COMP_CWORD" -eq 1 ] && words={names} ;;
-        esac ;;
-    esac
-    COMPREPLY=( $(compgen -W "$words" -- "$word") )
-}}
-complete -o bashdefault -o default -F _denoise denoise
-"""
+_FILES = "complete -o bashdefault -o default -F _shtab_denoise denoise\n"  # where it knows nothing, names of files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The shell."""
-    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell to write for")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell to write for")
 
 
-def script() -> str:
-    """The completion function for bash; zsh understands it too."""
-    values, flags = [], []
-    for command in COMMANDS:
-        actions = make_parser(command)._actions
-        known = [option for action in actions for option in action.option_strings]
-        flags.append(f"                    {command}) words={shlex.quote(' '.join(known))} ;;")
-        for action in actions:
-            if action.choices:
-                asked = "|".join(f'"{command} {option}"' for option in action.option_strings or [command])
-                words = shlex.quote(" ".join(map(str, action.choices)))
-                values.append(f"        {asked}) words={words} ;;")
-    flags[0] = flags[0].replace("words='", "words='--version ")
-    return _SCRIPT.format(
-        commands="|".join(COMMANDS),
-        names=shlex.quote(" ".join(COMMANDS)),
-        values="\n".join(values),
-        flags="\n".join(flags),
-    )
+def script(shell: str) -> str:
+    """The completion script. zsh understands the one for bash, which completes names of files beside commands."""
+    import shtab
+
+    root = argparse.ArgumentParser("denoise", description="Bayesian image denoising", add_help=False)
+    root.add_argument("--version", action="store_true", help="show the version and leave")
+    for action in make_parser("run")._actions:  # what goes without naming the command
+        if action.option_strings:
+            root._add_action(action)
+    commands = root.add_subparsers()
+    for command, line in COMMANDS.items():
+        commands.add_parser(command, parents=[make_parser(command)], add_help=False, help=line)
+    if shell in ("fish", "tcsh"):
+        return str(shtab.complete(root, shell))
+    return (_ZSH if shell == "zsh" else "") + str(shtab.complete(root, "bash")) + _FILES
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print it."""
-    print((_ZSH if arguments.shell == "zsh" else "") + script(), end="")
+    print(script(arguments.shell), end="")
     return 0

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 
 from denoiser import images, metrics, noise, panels
+from denoiser.api import make_request
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.paths import prepare_folder
 from denoiser.cli.progress import steps
 from denoiser.data import data_folder
-from denoiser.run import make_request
 from denoiser.samplers import METHODS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import sys
@@ -14,12 +15,14 @@ from typing import Any
 
 from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
-from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.arguments import noise_words, positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
-from denoiser.cli.job import Batch, Report, Settings
+from denoiser.cli.job import Batch
+from denoiser.cli.report import Report, Settings
 from denoiser.fields import field_names
 from denoiser.files import label
+from denoiser.noise import Noise
 from denoiser.presets import QUALITIES, choose
 from denoiser.samplers import METHODS, flag
 
@@ -35,8 +38,29 @@ examples:
 exit codes: 0 all done, 1 an input failed, 2 wrong usage, 130 interrupted"""
 
 
-def _level(text: str) -> float | None:
-    return None if text == "auto" else positive(text)
+def _level(text: str) -> str:
+    return text if text == "auto" else str(positive(text))
+
+
+def _noise(text: str) -> str:
+    """Words for the noise of a picture; what is no such word must be a file."""
+    if text in ("auto", "camera") or os.path.isfile(text):
+        return text
+    try:
+        Noise.from_text(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or the name of a file") from None
+    return text
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
+    return value
 
 
 def memory_size(text: str) -> int:
@@ -71,8 +95,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-v", "--verbose", action="store_true", help="more words")
 
     add = parser.add_argument_group("noise and quality").add_argument
-    add("--sigma", type=_level, metavar="N", help="noise level in grey levels of 255, or auto (the default); 0 copies")
+    add(
+        "--noise", type=_noise, metavar="WORDS",
+        help="auto (the default) measures it; a level in grey levels of 255; poisson:GAIN[,READ]; camera (measured); "
+        "or a file: a map of standard deviations as an image, or what `denoise noise --json` printed",
+    )  # fmt: skip
+    add("--sigma", type=_level, metavar="N", help="the noise as one level, or auto; 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
+    add("--strength-chroma", type=positive, default=1.0, metavar="X", help="multiplies that of the colours alone")
+    add("--white", type=_number, metavar="N", help="the picture's value of white (default: the file's, or measured)")
+    add("--black", type=_number, metavar="N", help="the picture's value of black (default: 0, the file's, or measured)")
+    add("--page", type=whole(1), metavar="N", help="only this page of a stack (default: all of them)")
     add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
     add("--method", choices=list(METHODS), help="how to find the picture (default: one pass of the network)")
     add("--prior", help=f"what pictures look like: {', '.join(field_names())} or a model file (default learned)")
@@ -87,7 +120,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-pixels", type=whole(1), default=most, metavar="N", help=f"refuse larger pictures (default {most})")
 
     add = parser.add_argument_group("experiments").add_argument
-    add("--add-noise", type=positive, metavar="N", help="add noise first, and compare the result with the input")
+    add(
+        "--add-noise", type=noise_words, metavar="WORDS",
+        help="add noise first, and compare the result with the input: N, poisson:GAIN[,READ] or camera:ISO[,QUALITY]",
+    )  # fmt: skip
     add("--reference", metavar="FILE", help="compare the result with this picture: PSNR and SSIM")
 
     _add_sampler_options(parser)
@@ -132,7 +168,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     for name in ("std", "samples"):
         if getattr(arguments, name) is not None and not sampler.uncertain:
             wrong(f"--{name}: {method} gives one picture, and no idea how sure it is")
-    made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir}
+    noise = arguments.noise or arguments.sigma or "auto"
+    made = {"sampler": sampler, "prior": loaded, "folder": arguments.dir, "noise": noise}
     as_given = {f.name: getattr(arguments, f.name) for f in fields(Settings) if f.name not in made}
     return Settings(**made, **as_given)
 
@@ -146,6 +183,7 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
             wrong(f"{flag} is for one input, got {len(entries)}" + ("; use --dir" if name == "output" else ""))
     for one, other in (
         ("output", "dir"), ("overwrite", "skip_existing"), ("quiet", "verbose"), ("add_noise", "reference"),
+        ("noise", "sigma"),
         ("scheduler", "threads"), ("resume", "std"), ("resume", "residual"), ("resume", "samples"),
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from denoiser import executors, jit
-from denoiser.cli.arguments import positive, whole, wrong
+from denoiser.cli.arguments import noise_words, whole, wrong
 from denoiser.cli.cluster import connect
 from denoiser.cli.live import Live
 from denoiser.evaluation import Row, Step, load_truths, make_plan, parse_method, run_cases, summary
@@ -22,6 +22,7 @@ from denoiser.samplers import METHODS
 EXAMPLES = """\
 examples:
   denoise evaluate pictures --sigma 10 20 --method mp-svgd gibbs tv nlm --csv rows.csv
+  denoise evaluate pictures --noise white:20 poisson:0.5 camera:3200 --method direct nlm
   denoise evaluate pictures --method mp-svgd svgd --particles 50 100 --seeds 3 --csv rows.csv --resume
   denoise evaluate pictures --method mp-svgd gibbs:samples=600,chains=2 --workers 4 --json rows.json
   denoise evaluate pictures --scheduler tcp://HOST:8786 --csv rows.csv      on a Dask cluster
@@ -32,7 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to compare on what, where the rows go, and who computes them."""
     add = parser.add_argument
     add("folder", metavar="FOLDER", help="folder with pictures without noise")
-    add("--sigma", type=positive, nargs="+", default=[10.0, 20.0], metavar="N", help="noise levels (default 10 20)")
+    add(
+        "--noise", "--sigma", dest="noise", type=noise_words, nargs="+", default=["10", "20"], metavar="WORDS",
+        help="noise to add: 20 or white:20, poisson:GAIN[,READ], camera:ISO[,QUALITY] (default 10 20)",
+    )  # fmt: skip
     usual = ["direct", "mp-svgd", "gibbs", "map", "tv", "nlm"]
     names = f"{', '.join(METHODS)}; a prior of its own and options: gibbs@foe3x3:samples=600,chains=2"
     add("--method", nargs="+", default=usual, metavar="NAME", help=f"{names} (default {' '.join(usual)})")
@@ -78,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         wrong(f"--against {arguments.against}: is not among the methods {' '.join(arguments.method)}")
     truths = load_truths(arguments.folder)
     cases = make_plan(
-        truths, arguments.method, arguments.sigma, arguments.particles, arguments.seeds, arguments.prior
+        truths, arguments.method, arguments.noise, arguments.particles, arguments.seeds, arguments.prior
     )  # fmt: skip
     forms = {path: form for path, form in ((arguments.csv, CSV), (arguments.json, JSON)) if path is not None}
     with executors.opened(make_executor(arguments)) as executor, ExitStack() as stack:

@@ -1,105 +1,26 @@
-"""One picture of a batch, in three steps: `prepare` reads and checks, a Request is run, `finish` writes."""
+"""One input of a batch, in three steps: `prepare` reads and checks, its Requests are run, `finish` writes."""
 
 from __future__ import annotations
 
 import io
-import math
 import os
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from denoiser import images, metrics, noise, outputs
+from denoiser import images, metrics, outputs
 from denoiser.cli import paths
 from denoiser.cli.journal import Journal, made_from
-from denoiser.cli.progress import duration
+from denoiser.cli.report import Report, Settings
 from denoiser.files import label, read_bytes, write_bytes
+from denoiser.noise import Noise, measure_noise, parse_noise
 from denoiser.outcome import Result
-from denoiser.priors import Prior
-from denoiser.run import Request, identity
-from denoiser.samplers import Sampler
+from denoiser.run import Request
 
 _NOTHING = 0.05  # grey levels of measured noise that nobody could see: such a picture is copied
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the command line asks for, for every input alike."""
-
-    sampler: Sampler
-    prior: Prior
-    folder: Path | None  # --dir
-    output: str | None
-    sigma: float | None  # None: measured
-    strength: float
-    seed: int
-    memory: int | None
-    max_pixels: int
-    add_noise: float | None
-    reference: str | None
-    overwrite: bool
-    skip_existing: bool
-    resume: bool
-    std: str | None
-    residual: str | None
-    samples: str | None
-    quiet: bool
-    verbose: bool
-
-    def identity(self) -> dict[str, Any]:
-        """All that decides what bytes become of an input."""
-        return identity(self.sampler, self.prior) | {
-            "sigma": self.sigma, "strength": self.strength, "seed": self.seed, "memory": self.memory,
-            "add_noise": self.add_noise,
-        }  # fmt: skip
-
-
-@dataclass
-class Report:
-    """What happened to one input."""
-
-    input: str
-    output: str | None = None
-    status: str = "failed"  # done, copied, skipped, kept or failed
-    error: str | None = None
-    sigma: float | None = None  # the noise level used, in grey levels of 255
-    measured: bool = False
-    method: str | None = None
-    prior: str | None = None
-    tiles: int = 1
-    seconds: float = 0.0
-    uncertainty: float | None = None  # mean standard deviation of a pixel, in grey levels of 255
-    psnr: float | None = None
-    ssim: float | None = None
-    psnr_before: float | None = None
-    ssim_before: float | None = None
-    notes: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Only numbers that JSON knows: infinity and nan become null."""
-        values = asdict(self)
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
-
-    def line(self) -> str:
-        """For people."""
-        name, target = label(self.input), label(self.output or "")
-        name = "standard input" if name == paths.STANDARD else name
-        if self.status == "skipped":
-            return f"{name}: skipped, {target} exists already"
-        if self.status == "kept":
-            return f"{name}: {target} was finished before"
-        level = f"noise level {self.sigma:.1f}" + (" (measured)" if self.measured else "")
-        done = f"copied, {level}" if self.status == "copied" else f"{level}, {duration(self.seconds)}"
-        quality = ""
-        if self.psnr is not None:
-            quality = f", PSNR {self.psnr_before:.2f} -> {self.psnr:.2f} dB"
-            if self.ssim is not None:
-                quality += f", SSIM {self.ssim_before:.3f} -> {self.ssim:.3f}"
-        notes = f" (not kept: {'; '.join(self.notes)})" if self.notes else ""
-        return f"{name}: {done}{quality} -> {'standard output' if target == '-' else target}{notes}"
+_PAGES = 9  # of a stack that are looked at to measure its noise
 
 
 class Batch:
@@ -128,15 +49,19 @@ class Batch:
 
 @dataclass
 class Prepared:
-    """An input that has been read and checked. `request` is None where there is nothing to denoise."""
+    """An input that has been read and checked: its pages, and a Request for each; none where nothing is to be removed.
+
+    noisy, references: a page each; references are None, or in grey levels of 255.
+    origin: digest for the journal.
+    """
 
     report: Report
     target: str
-    picture: images.Picture
-    noisy: np.ndarray
-    reference: np.ndarray | None  # in grey levels of 255
-    origin: str  # digest for the journal
-    request: Request | None
+    pages: list[images.Picture]
+    noisy: list[np.ndarray]
+    references: list[np.ndarray] | None
+    origin: str
+    requests: list[Request]
 
 
 def prepare(batch: Batch, entry: paths.Input) -> Prepared | Report:
@@ -148,10 +73,10 @@ def prepare(batch: Batch, entry: paths.Input) -> Prepared | Report:
         return batch.failed(report, error)
 
 
-def finish(batch: Batch, work: Prepared, result: Result | None) -> Report:
-    """Write what came out; without a result the picture is copied."""
+def finish(batch: Batch, work: Prepared, results: list[Result]) -> Report:
+    """Write what came out; without results the picture is copied."""
     try:
-        _finish(batch, work, result)
+        _finish(batch, work, results)
     except Exception as error:
         return batch.failed(work.report, error)
     return work.report
@@ -163,30 +88,82 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
         raise ValueError(entry.error)
     data, source = _read(entry)
     origin = made_from(data, s.identity()) if batch.journal and entry.path != paths.STANDARD else ""
-    picture = images.read(source, max_pixels=s.max_pixels)
-    target = report.output = paths.output_for(entry, picture, s.output, s.folder)
+    pages = _chosen(images.read_stack(source, max_pixels=s.max_pixels), s.page)
+    target = report.output = paths.output_for(entry, pages[0], s.output, s.folder)
     if _settled(batch, report, target, origin):
         return report
     _check(batch, entry, target)
     stream = sys.stdout.buffer if target == paths.STANDARD else target
-    report.notes = images.lost(stream, picture)
-    reference = _reference(s, picture)
-    noisy, grey, axis = picture.pixels, picture.grey, picture.channel_axis
+    report.notes = images.lost(stream, pages[0])
+    pages = images.with_units(pages, s.white, s.black)
+    report.units, report.pages = str(pages[0].units), len(pages)
+    if len(pages) > 1 and (s.std or s.residual or s.samples or s.reference):
+        raise ValueError(f"a stack of {len(pages)}: --std, --residual, --samples and --reference need --page N")
+    references = [_reference(s, pages[0])] if s.reference else None
+    noisy = [page.pixels for page in pages]
     if s.add_noise is not None:
-        reference = noisy / grey
-        noisy = noise.add_noise(noisy, s.add_noise * grey, s.seed)
-    report.measured = s.sigma is None and s.strength > 0
-    level = _measured(noisy, axis) / grey if report.measured else s.sigma or 0.0
-    level = 0.0 if report.measured and level < _NOTHING else level
-    report.sigma = level * s.strength
-    request = None
-    if report.sigma > 0:
-        request = Request(
-            noisy, report.sigma * grey, s.sampler, s.prior, s.seed, axis, white=picture.white, memory=s.memory
+        references = [page.units.to_grey(page.pixels) for page in pages]
+        model = parse_noise(s.add_noise)
+        noisy = [pages[0].units.from_grey(model.add(clean, [s.seed, k])) for k, clean in enumerate(references)]
+    requests = _requests(s, report, pages, noisy) if s.strength > 0 else []
+    return Prepared(report, target, pages, noisy, references, origin, requests)
+
+
+def _chosen(pages: list[images.Picture], page: int | None) -> list[images.Picture]:
+    if page is None:
+        return pages
+    if page > len(pages):
+        raise ValueError(f"has no page {page}: it has {len(pages)}")
+    return [pages[page - 1]]
+
+
+def _requests(s: Settings, report: Report, pages: list[images.Picture], noisy: list[np.ndarray]) -> list[Request]:
+    """A Request for every page; none for a picture without noise. The report learns what noise that is."""
+    first = pages[0]
+    grey, axis = first.grey, first.channel_axis
+    noise = _noise(s, report, first, noisy)
+    if isinstance(noise, Noise):
+        report.sigma, report.noise = noise.level / grey, str(noise)
+    else:
+        report.sigma = float(np.sqrt(np.mean(np.square(noise)))) / grey
+        report.noise = f"a noise map of {report.sigma:.1f} grey levels"
+    if report.sigma <= (_NOTHING if report.measured else 0):
+        report.sigma, report.noise = 0.0, "noise level 0.0"
+        return []
+    found = [
+        Request(
+            picture, noise, s.sampler, s.prior, s.seed, axis, first.white, first.black, s.memory,
+            chroma=s.strength_chroma,
         )
-        if s.samples and len(request.pieces()) > 1:
-            raise ValueError("too large for --samples in this memory; allow more with --memory")
-    return Prepared(report, target, picture, noisy, reference, origin, request)
+        for picture in noisy
+    ]  # fmt: skip
+    if s.samples and len(found[0].pieces()) > 1:
+        raise ValueError("too large for --samples in this memory; allow more with --memory")
+    return found
+
+
+def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.ndarray]) -> Noise | np.ndarray:
+    """The noise in the picture's units: given, read from a file, or measured over all pages; times the strength."""
+    scale = first.units
+    if s.noise in ("auto", "camera"):
+        report.measured = True
+        chosen = noisy[:: max(len(noisy) // _PAGES, 1)]
+        found = sorted((measure_noise(page, first.channel_axis, scale) for page in chosen), key=lambda n: n.level)
+        return found[len(found) // 2].scaled(s.strength)
+    if Path(s.noise).suffix.lower() == ".json":
+        return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
+    if os.path.isfile(s.noise):
+        return s.strength * _noise_map(s.noise, first)
+    return Noise.from_text(s.noise).in_units(scale.grey, scale.black).scaled(s.strength)
+
+
+def _noise_map(name: str, picture: images.Picture) -> np.ndarray:
+    """A map from an image file: real numbers are in the picture's units, whole ones have 255 grey levels at the top."""
+    other = images.read(name)
+    values = other.pixels
+    if values.shape not in (picture.pixels.shape, picture.pixels.shape[:2]):
+        raise ValueError(f"{label(name)}: a noise map must have the picture's shape, {picture.pixels.shape[:2]}")
+    return values if values.dtype.kind == "f" else values * (255 * picture.grey / np.iinfo(values.dtype).max)
 
 
 def _read(entry: paths.Input) -> tuple[bytes, io.BytesIO]:
@@ -221,16 +198,6 @@ def _settled(batch: Batch, report: Report, target: str, origin: str) -> bool:
     return True
 
 
-def _measured(noisy: np.ndarray, axis: int | None) -> float:
-    """The noise level in the picture's units."""
-    if min(noisy.shape[:2]) < 2:
-        raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
-    level = noise.estimate_sigma(noisy, axis)
-    if not math.isfinite(level):
-        raise ValueError("its noise cannot be measured; give --sigma")
-    return level
-
-
 def _check(batch: Batch, entry: paths.Input, target: str) -> None:
     """Refuse what cannot be written, before anything is computed."""
     s = batch.settings
@@ -246,49 +213,62 @@ def _check(batch: Batch, entry: paths.Input, target: str) -> None:
                 raise ValueError(f"{label(name)}: cannot be written: there is no folder {label(folder)}")
 
 
-def _reference(s: Settings, picture: images.Picture) -> np.ndarray | None:
-    if s.reference is None:
-        return None
+def _reference(s: Settings, picture: images.Picture) -> np.ndarray:
+    assert s.reference is not None
     other = images.read(s.reference, max_pixels=s.max_pixels)
     if other.pixels.shape != picture.pixels.shape:
         sizes = f"{other.pixels.shape}, the picture {picture.pixels.shape}"
         raise ValueError(f"{label(s.reference)}: must have the shape of the picture; it has {sizes}")
-    return np.asarray(other.pixels / other.grey)
+    # measured by itself, the truth would have another black and white than its noisy version
+    scale = picture.units if other.pixels.dtype == picture.pixels.dtype else other.units
+    return scale.to_grey(other.pixels)
 
 
-def _finish(batch: Batch, work: Prepared, result: Result | None) -> None:
-    s, report, picture = batch.settings, work.report, work.picture
-    grey, axis = picture.grey, picture.channel_axis
-    mean = work.noisy if result is None else result.mean
-    std = np.zeros(mean.shape, np.float32) if result is None else result.std
-    samples = np.empty((0, *mean.shape), np.float32) if result is None else result.samples
-    if result is not None:
-        report.seconds, report.tiles = result.seconds, result.tiles
+def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:
+    s, report, scale = batch.settings, work.report, work.pages[0].units
+    means = [result.mean for result in results] or work.noisy
+    report.noise = report.noise or "noise level 0.0"
+    report.sigma = report.sigma or 0.0
+    if results:
+        report.seconds, report.tiles = sum(r.seconds for r in results), max(r.tiles for r in results)
         report.method, report.prior = s.sampler.name, s.prior.name
-        report.uncertainty = result.uncertainty / grey if s.sampler.uncertain else None
-    if work.reference is not None:
-        report.psnr_before, report.ssim_before = metrics.compare(work.reference, work.noisy / grey, axis)
-        report.psnr, report.ssim = metrics.compare(work.reference, mean / grey, axis)
-    if _write(batch, work, mean):
+        if s.sampler.uncertain:
+            report.uncertainty = float(np.mean([r.uncertainty for r in results])) / scale.grey
+    if work.references is not None:
+        axis = work.pages[0].channel_axis
+        pairs = list(zip(work.references, work.noisy, means, strict=True))
+        report.psnr_before, report.ssim_before = _mean_quality([(r, scale.to_grey(n)) for r, n, _ in pairs], axis)
+        report.psnr, report.ssim = _mean_quality([(r, scale.to_grey(m)) for r, _, m in pairs], axis)
+    if _write(batch, work, means):
         return
+    mean = means[0]
     if s.std:
-        outputs.write_std(s.std, std, grey)
+        outputs.write_std(s.std, results[0].std if results else np.zeros(mean.shape, np.float32), scale.grey)
     if s.residual:
-        outputs.write_residual(s.residual, work.noisy - mean, grey)
+        outputs.write_residual(s.residual, work.noisy[0] - mean, scale.grey)
     if s.samples:
-        outputs.write_samples(s.samples, mean, std, samples)
-    report.status = "done" if result is not None else "copied"
+        none = np.empty((0, *mean.shape), np.float32)
+        std = results[0].std if results else np.zeros(mean.shape, np.float32)
+        outputs.write_samples(s.samples, mean, std, results[0].samples if results else none)
+    report.status = "done" if results else "copied"
     if work.target != paths.STANDARD:
         batch.taken[os.path.realpath(work.target)] = report.input
 
 
-def _write(batch: Batch, work: Prepared, mean: np.ndarray) -> bool:
+def _mean_quality(pairs: list[tuple[np.ndarray, np.ndarray]], axis: int | None) -> tuple[float, float | None]:
+    """PSNR and SSIM, averaged over the pages."""
+    found = [metrics.compare(truth, picture, axis) for truth, picture in pairs]
+    similar = [ssim for _, ssim in found if ssim is not None]
+    return float(np.mean([psnr for psnr, _ in found])), float(np.mean(similar)) if similar else None
+
+
+def _write(batch: Batch, work: Prepared, means: list[np.ndarray]) -> bool:
     """Write the result itself; whether another run of the same batch has written it meanwhile."""
     s, target = batch.settings, work.target
     if target == paths.STANDARD:
-        images.write(sys.stdout.buffer, mean, work.picture)
+        images.write_stack(sys.stdout.buffer, means, work.pages)
         return False
-    data = images.encode(target, mean, work.picture)
+    data = images.encode_stack(target, means, work.pages)
     if s.folder is not None:
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
     if s.resume and _settled(batch, work.report, target, work.origin):

@@ -9,6 +9,7 @@ import time
 from denoiser.cli.progress import duration
 from denoiser.evaluation import Row, Step
 from denoiser.evaluation.averages import group_of, number
+from denoiser.evaluation.rows import noise_words
 
 _EVERY = 10.0  # seconds between two plain lines
 _REDRAW = 0.2  # seconds between two tables
@@ -44,18 +45,19 @@ class Live:
 
     def _line(self, step: Step) -> str:
         row = step.row
-        last = f"{row.method} on {row.image} at sigma {row.sigma:g}: {row.psnr:.2f} dB in {row.seconds:.1f} s"
+        last = f"{row.method} on {row.image} at {noise_words(row)}: {row.psnr:.2f} dB in {row.seconds:.1f} s"
         left = f"about {duration(step.eta)} to go" if step.done < step.total else f"took {duration(step.seconds)}"
         return f"{step.done} of {step.total} rows, {left}; {last}"
 
     def _table(self) -> list[str]:
         """A line a method, a column a noise level."""
-        values: dict[str, dict[float, list[float]]] = {}
+        values: dict[str, dict[str, list[float]]] = {}
         for row in self._rows:
-            values.setdefault(str(group_of(row)), {}).setdefault(row.sigma, []).append(row.psnr)
-        sigmas = sorted({row.sigma for row in self._rows})
+            values.setdefault(str(group_of(row)), {}).setdefault(noise_words(row), []).append(row.psnr)
+        noises = sorted({noise_words(row): row.sigma for row in self._rows}.items(), key=lambda item: item[1])
+        sigmas = [words for words, _ in noises]
         width = max(len(name) for name in values)
-        lines = [f"{'PSNR, dB (rows)':{width}}" + "".join(f"{f'sigma {s:g}':>16}" for s in sigmas)]
+        lines = [f"{'PSNR, dB (rows)':{width}}" + "".join(f"{s:>16}" for s in sigmas)]
         for name, by_sigma in values.items():
             cells = (by_sigma.get(s, []) for s in sigmas)
             texts = (f"{number(sum(c) / len(c), 2)} ({len(c)})" if c else "" for c in cells)

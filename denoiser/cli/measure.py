@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import images, measure, noise
+from denoiser import images, measure
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
 from denoiser.files import label, write_bytes
+from denoiser.noise import Noise, measure_noise
 from denoiser.particles import draw_particles
 from denoiser.pieces import Region
 from denoiser.presets import QUALITIES, choose
@@ -111,15 +112,15 @@ def run(arguments: argparse.Namespace) -> int:
         wrong(str(error))
     picture = images.read(arguments.file)
     items = [_item(number, kind, value, picture) for number, (kind, value) in enumerate(arguments.items, 1)]
-    sigma = arguments.sigma
-    if sigma is None:
-        sigma = noise.estimate_sigma(picture.pixels, picture.channel_axis) / picture.grey
-    if not sigma > 0:
+    scale, axis = picture.units, picture.channel_axis
+    noise = measure_noise(picture.pixels, axis, scale)
+    if arguments.sigma is not None:
+        noise = Noise.flat(arguments.sigma).in_units(scale.grey, scale.black)
+    if not noise.level > 0:
         raise ValueError(f"{label(arguments.file)}: no noise was found in it; give --sigma")
     request = Request(
-        picture.pixels, sigma * picture.grey, sampler, prior, arguments.seed, picture.channel_axis,
-        white=picture.white, black=picture.black, memory=arguments.memory,
-    )  # fmt: skip
+        picture.pixels, noise, sampler, prior, arguments.seed, axis, scale.white, scale.black, arguments.memory
+    )
     numbers = list(measured(request, items, arguments.level))
     for line in lines(numbers, arguments.level):
         print(line)

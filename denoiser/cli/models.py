@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from denoiser.learned import load_model
 from denoiser.priors import available_priors, load_prior
 
 
@@ -13,6 +14,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a paragraph a prior."""
+    model = load_model()
+    print(
+        "learned, learned-best: a pairwise Markov random field whose potentials a network reads off the noisy picture, in "
+        f"one pass or in the average of eight\n  {model.card.get('credits', 'learned here from free photographs')}\n"
+        f"  {model.path}"
+    )
     for name, path in available_priors().items():
         prior = load_prior(path)
         print(f"{name}: {prior.description}\n  {prior.citation}\n  {path}")

@@ -15,7 +15,7 @@ EXAMPLES = """\
 examples:
   denoise train --photos pictures --minutes 60 --out mine.onnx
   denoise train --photos cells --minutes 30 --from learned --out cells.onnx    go on from ours
-Stopped or killed, the same command goes on where it was (mine.pt). Then: denoise --model mine.onnx photo.jpg
+Stopped or killed, the same command goes on where it was (mine.pt). Then: denoise --prior mine.onnx photo.jpg
 """
 
 

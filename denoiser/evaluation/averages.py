@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from denoiser.evaluation.rows import Row
+from denoiser.evaluation.rows import Row, noise_words
 
 RESAMPLES = 10_000
 _FIGURES = ("psnr", "ssim", "coverage50", "coverage90", "coverage99", "std", "seconds", "memory")
@@ -22,6 +22,7 @@ class Group(NamedTuple):
     prior: str
     particles: int | None
     sigma: float
+    noise: str = "white"
 
     def __str__(self) -> str:
         words = [self.method, self.prior if self.prior not in ("", "pairwise") else ""]
@@ -30,7 +31,7 @@ class Group(NamedTuple):
 
 def group_of(row: Row) -> Group:
     """The group that a row belongs to."""
-    return Group(row.method, row.prior, row.particles, row.sigma)
+    return Group(row.method, row.prior, row.particles, row.sigma, row.noise)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def summary(rows: Iterable[Row], against: str | None = None) -> Summary:
         raise ValueError(f"no rows of {against} to compare with")
     differences = []
     for group, members in groups.items():
-        level = [g for g in groups if g.sigma == group.sigma and (against is None or g.method == against)]
+        same = [g for g in groups if (g.sigma, g.noise) == (group.sigma, group.noise)]
+        level = [g for g in same if against is None or g.method == against]
         if level and group != level[0]:
             difference = compare(members, groups[level[0]])
             differences += [difference] if difference else []
@@ -161,24 +163,25 @@ def with_interval(value: float, low: float, high: float, digits: int) -> str:
 def averages_table(averages: Iterable[Average]) -> str:
     """Markdown: mean ± standard error over the images."""
     lines = [
-        "| method | sigma | images | PSNR, dB | SSIM | 50 % covers | 90 % | 99 % | seconds | memory, MB |",
+        "| method | noise | images | PSNR, dB | SSIM | 50 % covers | 90 % | 99 % | seconds | memory, MB |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for a in averages:
         covers = " | ".join(with_error(a, f"coverage{p}", 1, 100) for p in (50, 90, 99))
         lines.append(
-            f"| {a.group} | {a.group.sigma:g} | {a.images} | {with_error(a, 'psnr', 2)} | {with_error(a, 'ssim', 4)} "
-            f"| {covers} | {number(a.mean['seconds'], 2)} | {number(a.mean['memory'], 0)} |"
+            f"| {a.group} | {noise_words(a.group)} | {a.images} | {with_error(a, 'psnr', 2)} "
+            f"| {with_error(a, 'ssim', 4)} | {covers} "
+            f"| {number(a.mean['seconds'], 2)} | {number(a.mean['memory'], 0)} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def differences_table(differences: Iterable[Difference]) -> str:
     """Markdown: paired differences with their 95 % intervals."""
-    lines = ["| method | minus | sigma | images | PSNR, dB (95 %) | SSIM (95 %) |", "|---|---|---|---|---|---|"]
+    lines = ["| method | minus | noise | images | PSNR, dB (95 %) | SSIM (95 %) |", "|---|---|---|---|---|---|"]
     for d in differences:
         lines.append(
-            f"| {d.group} | {d.other} | {d.group.sigma:g} | {d.images} "
+            f"| {d.group} | {d.other} | {noise_words(d.group)} | {d.images} "
             f"| {with_interval(d.psnr, d.psnr_low, d.psnr_high, 3)} "
             f"| {with_interval(d.ssim, d.ssim_low, d.ssim_high, 4)} |"
         )

@@ -32,7 +32,7 @@ class Step:
 def evaluate(
     images: Images,
     methods: str | Sequence[str],
-    sigmas: float | Sequence[float],
+    sigmas: float | str | Sequence[float | str],
     *,
     particles: int | Sequence[int] | None = None,
     seeds: int | Sequence[int] = 1,
@@ -44,7 +44,8 @@ def evaluate(
 
     images: a folder, file names, or a dict of names and arrays in grey levels of 255, without noise.
     methods: names from `METHODS`, with options if need be: "gibbs", "gibbs:samples=600,chains=2".
-    sigmas: standard deviations of the noise to add, in grey levels. All methods see the same noisy image: image number
+    sigmas: the noise to add: standard deviations in grey levels, or words such as "poisson:0.5" or "camera:3200", whose
+        noise a method is told (a camera's is measured). All methods see the same noisy image: image number
         k (from 0) with seed s gets the noise of `numpy.random.default_rng([k, s])`, which is default_rng(k) for s = 0.
     particles: how many, or several numbers to try, for the methods that have them; None for each method's default.
     seeds: how many, or which. The seed is also that of the method's own random numbers.
@@ -58,7 +59,7 @@ def evaluate(
     """
     truths = load_truths(images)
     names = [methods] if isinstance(methods, str) else methods
-    levels = [sigmas] if isinstance(sigmas, int | float) else sigmas
+    levels = [sigmas] if isinstance(sigmas, int | float | str) else sigmas
     cases = make_plan(truths, names, levels, particles, seeds, prior)
     return run_cases(cases, truths, executor=executor, progress=progress)
 

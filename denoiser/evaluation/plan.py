@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from denoiser import images
+from denoiser.evaluation.rows import noise_words
 from denoiser.files import label
+from denoiser.noise import NoiseModel, parse_noise
 from denoiser.presets import choose
 from denoiser.priors import Prior
 from denoiser.run import identity
@@ -122,6 +124,7 @@ class Case:
     prior: Prior
     particles: int | None
     sigma: float
+    noise: str
     seed: int
     size: int
     key: str
@@ -137,13 +140,18 @@ class Case:
         return self.prior.name if self.sampler.uses_prior else ""
 
     @property
-    def group(self) -> tuple[str, str, int | None, float]:
+    def group(self) -> tuple[str, str, int | None, float, str]:
         """Rows of one group are averaged."""
-        return self.method, self.prior_name, self.particles, self.sigma
+        return self.method, self.prior_name, self.particles, self.sigma, self.noise
+
+    @property
+    def model(self) -> NoiseModel:
+        """The noise to add."""
+        return parse_noise(self.sigma if self.noise == "white" else self.noise)
 
     def __str__(self) -> str:
         count = f" with {self.particles} particles" if self.particles else ""
-        return f"{self.method}{count} on {self.image} at sigma {self.sigma:g}, seed {self.seed}"
+        return f"{self.method}{count} on {self.image} at {noise_words(self)}, seed {self.seed}"
 
 
 def _samplers(
@@ -166,7 +174,7 @@ def _samplers(
 def make_plan(
     truths: Sequence[Truth],
     methods: Iterable[str],
-    sigmas: Iterable[float],
+    noises: Iterable[float | str],
     particles: int | Sequence[int] | None,
     seeds: int | Sequence[int],
     prior: str | Path | Prior,
@@ -174,24 +182,25 @@ def make_plan(
     """All cases, image by image, so that comparisons are complete early. Bad arguments raise ValueError."""
     counts: Sequence[Any] = [particles] if particles is None or isinstance(particles, int) else list(particles)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
-    levels = [float(sigma) for sigma in sigmas]
-    total = len(truths) * len(levels) * len(numbers)
+    models = [parse_noise(words) for words in noises]
+    total = len(truths) * len(models) * len(numbers)
     if total > _MOST:
         raise ValueError(f"{total} noisy pictures are too many; {_MOST} is the most")
     if not numbers or any(not isinstance(s, int) or s < 0 for s in numbers):
         raise ValueError(f"seeds must be a number > 0, or whole numbers >= 0, got {seeds!r}")
-    for sigma in levels:
-        if not np.isfinite(sigma) or sigma <= 0:
-            raise ValueError(f"sigma must be > 0, got {sigma:g}")
+    for model in models:
+        if not model.numbers[0] > 0:
+            raise ValueError(f"noise must be > 0, got {model}")
     samplers = _samplers(methods, list(dict.fromkeys(counts)), prior)
     cases: dict[str, Case] = {}
     for truth in truths:
-        for sigma in dict.fromkeys(levels):
+        for model in dict.fromkeys(models):
+            sigma, words = model.numbers[0], "white" if model.kind == "white" else str(model)
             for seed in dict.fromkeys(numbers):
                 for method, sampler, loaded, count in samplers:
-                    key = _key(truth, method, sampler, loaded, sigma, seed)
+                    key = _key(truth, method, sampler, loaded, str(model), seed)
                     case = Case(
-                        truth.name, truth.number, method, sampler, loaded, count, sigma, seed, truth.size, key
+                        truth.name, truth.number, method, sampler, loaded, count, sigma, words, seed, truth.size, key
                     )  # fmt: skip
                     cases.setdefault(key, case)
     if not cases:
@@ -199,10 +208,10 @@ def make_plan(
     return list(cases.values())
 
 
-def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, sigma: float, seed: int) -> str:
+def _key(truth: Truth, method: str, sampler: Sampler, prior: Prior, noise: str, seed: int) -> str:
     """The same for the same numbers, on any machine; different when anything that decides them is different."""
     parts = identity(sampler, prior) | {
         "image": truth.name, "number": truth.number, "pixels": truth.digest, "as asked": method,
-        "sigma": sigma, "seed": seed,
+        "noise": noise, "seed": seed,
     }  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:20]

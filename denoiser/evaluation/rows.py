@@ -22,8 +22,11 @@ class Row:
 
     image, number: name of the image, and its place among the images, which is part of its noise's seed.
     method: as it was asked for, such as "gibbs" or "gibbs:chains=1". prior: "" where it plays no part.
-    particles: draws behind mean and std; None for a point estimate, which has no std and coverages either (nan).
-    sigma, std: noise level and RMS of the predicted standard deviations, in grey levels of 255.
+    particles: draws behind mean and std; None where they are not made of draws: of one pass, and of a point estimate,
+        which has no std and coverages either (nan).
+    sigma, std: noise level and RMS of the predicted standard deviations, in grey levels of 255. Of noise that is not
+        white, sigma is its first number.
+    noise: "white", or the words of `noise.parse_noise`.
     coverage50, 90, 99: shares of pixels whose true value lies in the credible interval (`metrics.coverage`).
     seconds, threads: of one run, without compiling, on so many threads.
     memory: the most that the process held during the run, MB of 2^20 bytes; nan where the system does not tell.
@@ -37,6 +40,7 @@ class Row:
     prior: str
     particles: int | None
     sigma: float
+    noise: str
     seed: int
     psnr: float
     ssim: float
@@ -52,9 +56,14 @@ class Row:
     key: str
 
 
+def noise_words(row: Any) -> str:
+    """The noise of a row, a case or a group of rows, for people."""
+    return f"sigma {row.sigma:g}" if row.noise == "white" else str(row.noise)
+
+
 COLUMNS = tuple(f.name for f in fields(Row))
 _INTEGERS = ("number", "seed", "threads")
-_WORDS = ("image", "method", "prior", "key")
+_WORDS = ("image", "method", "prior", "noise", "key")
 
 
 def _row(values: dict[str, Any]) -> Row:
@@ -202,7 +211,7 @@ class Results:
             raise ValueError(f"{name}: holds a row twice; nothing was changed")
         for row in self.rows:
             if row.key not in keys:
-                what = f"{row.method} on {row.image} at sigma {row.sigma:g}, seed {row.seed}"
+                what = f"{row.method} on {row.image} at {noise_words(row)}, seed {row.seed}"
                 raise ValueError(f"{name}: holds rows of other settings ({what}); give another file")
 
     def append(self, row: Row) -> None:

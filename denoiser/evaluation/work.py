@@ -11,7 +11,7 @@ import numpy as np
 from denoiser import metrics, threads
 from denoiser.evaluation.plan import Case
 from denoiser.evaluation.rows import Row
-from denoiser.noise import add_noise
+from denoiser.noise import Noise, estimate_noise
 from denoiser.run import Request
 from denoiser.samplers import METHODS
 
@@ -26,11 +26,15 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     """Add the noise, denoise, compare. The result depends on nothing but the arguments."""
     truth = np.asarray(pixels, dtype=np.float64)
     axis = -1 if truth.ndim == 3 else None
-    noisy = add_noise(truth, case.sigma, case.noise_seed)
+    noisy = case.model.add(truth, case.noise_seed)
+    noise: float | Noise = case.sigma
+    if case.noise != "white":
+        noise = case.model.noise or estimate_noise(noisy, axis, 255)
+    level = noise.level if isinstance(noise, Noise) else noise
     _warm_up(case)
     forgotten = _forget_peak()
     began = time.perf_counter()
-    request = Request(noisy, case.sigma, case.sampler, case.prior, case.seed, axis, white=255)
+    request = Request(noisy, noise, case.sampler, case.prior, case.seed, axis, 255, 0)
     result = request.run()
     seconds = time.perf_counter() - began
     memory = _peak() if forgotten else math.nan
@@ -39,7 +43,7 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     levels = [math.nan if certain else metrics.coverage(truth, mean, std, p, count=case.particles) for p in LEVELS]
     counts, errors = (np.zeros(0, int), np.zeros(0))
     if not certain:
-        counts, errors = metrics.errors_by_std(truth, mean, std, EDGES * case.sigma)
+        counts, errors = metrics.errors_by_std(truth, mean, std, EDGES * level)
     psnr, ssim = metrics.compare(truth, mean, axis)
     return Row(
         image=case.image,
@@ -48,6 +52,7 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
         prior=case.prior_name,
         particles=case.particles,
         sigma=case.sigma,
+        noise=case.noise,
         seed=case.seed,
         psnr=psnr,
         ssim=math.nan if ssim is None else ssim,

@@ -82,13 +82,13 @@ def trailer(data: bytes, found: Anatomy, xmp: bytes) -> bytes:
     return behind[-length:] if 0 < length <= len(behind) else b""
 
 
-def left_out(found: Anatomy, frames: int, xmp: bytes) -> tuple[str, ...]:
+def left_out(found: Anatomy, xmp: bytes) -> tuple[str, ...]:
     """In words, the pictures behind the first that a copy will not have."""
-    if frames < 2 or not found.several:
+    if not found.several:
         return ()
     if b"hdrgm:" in xmp or b"HDRGainMap" in xmp:
         return ("its gain map, with the brightness for HDR screens",)
-    return (f"all but the first of its {frames} pictures (previews, depth or gain maps)",)
+    return ("all but the first of its pictures (previews, depth or gain maps)",)
 
 
 def with_segments(jpeg: bytes, theirs: list[tuple[bytes, bytes]], exif: bytes) -> bytes:

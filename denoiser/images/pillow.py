@@ -70,7 +70,7 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
     found = jpeg.anatomy(data) if codec == "JPEG" else None
     if codec == "BMP" and len(data) >= 34 and data[14] >= 40 and struct.unpack_from("<I", data, 30)[0] in (1, 2):
         raise ValueError("a run-length encoded BMP; save it uncompressed, or as a PNG")
-    if codec == "AVIF" and not features.check("avif"):
+    if codec == "AVIF" and not ("avif" in features.modules and features.check("avif")):
         raise ValueError("AVIF needs a newer Pillow: pip install --upgrade pillow")
     with _opened(data, codec, max_pixels) as picture:
         blocks = (picture.width // 8) * (picture.height // 8)
@@ -95,7 +95,7 @@ def decode(data: bytes, codec: str, max_pixels: int) -> Picture:
             dpi=(float(dpi[0]), float(dpi[1])) if dpi and min(dpi) > 0 else None,
             tables=tuple(tuple(tables[key]) for key in sorted(tables)) if found else (),
             trailer=jpeg.trailer(data, found, xmp) if found else b"",
-            notes=jpeg.left_out(found, frames, xmp) if found else _deeper(data) if codec == "AVIF" else (),
+            notes=jpeg.left_out(found, xmp) if found else _deeper(data) if codec == "AVIF" else (),
         )
 
 

@@ -125,7 +125,8 @@ def _key_to_alpha(samples: np.ndarray, key: np.ndarray, depth: int) -> np.ndarra
     """One colour may be declared transparent. Denoised pixels would miss it, so it becomes an alpha channel."""
     white = 65535 if depth == 16 else 255
     scale = 255 // (2**depth - 1) if depth < 8 else 1
-    opaque = (samples != key.astype(np.int64) * scale).any(axis=2, keepdims=True)
+    key = (key & (2**depth - 1)).astype(np.int64) * scale  # programs leave anything in the bits beyond the depth
+    opaque = (samples != key).any(axis=2, keepdims=True)
     return np.concatenate([samples, (opaque * white).astype(samples.dtype)], axis=2)
 
 

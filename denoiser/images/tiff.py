@@ -84,7 +84,7 @@ def _imagej(data: bytes, page: Page) -> list[Page]:
 
 
 def _picture(data: bytes, page: Page, notes: tuple[str, ...]) -> Picture:
-    tags, order, photometric = page.tags, page.order, page.number(PHOTOMETRIC, 1)
+    tags, order, photometric = page.tags, page.order, page.photometric
     values = tiff_pixels.read(page, data)
     pixels, alpha = split_alpha(values)
     if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():

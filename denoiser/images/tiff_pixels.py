@@ -38,7 +38,7 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # FillOrd
 _MAX_PARTS = 1 << 16  # strips or tiles
 _KINDS = {1: "whole", 2: "signed whole", 3: "real", 4: "whole", 5: "complex", 6: "complex"}
 _SLIM = {WIDTH, HEIGHT, BITS, FILL_ORDER, SAMPLES, ROWS_PER_STRIP, PLANAR, PREDICTOR, TILE_WIDTH, TILE_HEIGHT}
-_SLIM |= {SAMPLE_FORMAT, PHOTOMETRIC, EXTRA, 292, 530}
+_SLIM |= {SAMPLE_FORMAT, EXTRA, 292, 530}
 
 
 class Page:
@@ -56,6 +56,12 @@ class Page:
         """The first of them."""
         return self.numbers(tag, (default,))[0]
 
+    @property
+    def photometric(self) -> int:
+        """What the samples mean; where the file does not say, what libtiff takes them for."""
+        fax = self.number(COMPRESSION, 1) in _FAX
+        return self.number(PHOTOMETRIC, 2 if self.number(SAMPLES, 1) >= 3 else 0 if fax else 1)
+
     def values(self, tag: int) -> tuple[float, ...]:
         """Finite numbers of any kind."""
         entry = self.tags.get(tag)
@@ -68,7 +74,7 @@ class Page:
 
 def read(page: Page, data: bytes) -> np.ndarray:
     """(height, width, samples) of grey or RGB and perhaps alpha; palettes looked up, white the largest value."""
-    photometric, samples = page.number(PHOTOMETRIC, 1), page.number(SAMPLES, 1)
+    photometric, samples = page.photometric, page.number(SAMPLES, 1)
     if photometric == 5:
         raise ValueError("CMYK colours, made for printing; convert it to RGB with its colour profile first")
     if photometric not in (0, 1, 2, 3) and not (photometric == 6 and page.number(COMPRESSION, 1) == _JPEG):
@@ -90,11 +96,14 @@ def read(page: Page, data: bytes) -> np.ndarray:
 
 
 def _looked_up(values: np.ndarray, palette: np.ndarray, bits: int) -> np.ndarray:
-    if len(palette) != 3 << bits or values.dtype != np.uint8 or values.shape[2] != 1:
+    if bits > 8 or values.dtype.kind not in "bu":
+        raise ValueError(f"a palette of {bits}-bit numbers is not supported; convert it to RGB")
+    if len(palette) != 3 << bits:
         raise ValueError("damaged: a palette of the wrong length")
     if palette.max() > 255:  # some programs forget that the palette has 16 bits
         palette >>= 8
-    return palette.astype(np.uint8).reshape(3, -1).T[values[..., 0]]
+    colours = palette.astype(np.uint8).reshape(3, -1).T[values[..., 0].astype(np.uint8)]
+    return np.concatenate([colours, values[..., 1:].astype(np.uint8)], axis=2)
 
 
 def _samples(page: Page, data: bytes) -> np.ndarray:
@@ -124,9 +133,11 @@ def _samples(page: Page, data: bytes) -> np.ndarray:
     decode = _decoder(page, compression, down)
     out: np.ndarray | None = None
     for number, (start, count) in enumerate(zip(offsets[:parts], counts, strict=False)):
+        rows = down if tiled else min(down, height - number % -(-height // down) * down)
+        if compression == _NONE:
+            count = min(count, line * rows)
         if start + count > len(data):
             raise ValueError("damaged: the TIFF ends too early")
-        rows = down if tiled else min(down, height - number % -(-height // down) * down)
         raw = _unpacked(data[start : start + count], page, compression, line, (rows, across))
         block, (plane, _, y, x, _), _ = decode(raw, number)
         block = block.reshape(-1, *block.shape[-2:])[: height - y, : width - x]
@@ -168,6 +179,7 @@ def _decoder(page: Page, compression: int, down: int) -> Any:
         raise ValueError(_missing(f"TIFF compression {_NAMES[compression]}"))
     order = page.order
     tags = {tag: page.tags[tag] for tag in _SLIM if tag in page.tags}
+    tags[PHOTOMETRIC] = exif.short(page.photometric, order)
     tags[COMPRESSION] = exif.short(_NONE if ours else compression, order)
     if ours:
         tags.pop(FILL_ORDER, None)  # turned before they are unpacked

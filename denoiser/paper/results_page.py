@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -117,11 +118,11 @@ def _calibration_table(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str
     out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for line in lines:
         for sigma, average in line.ours.items():
-            if line.particles is not None:
+            if not math.isnan(average.mean["coverage90"]):
                 covers = [with_error(average, f"coverage{p}", 1, 100) for p in (50, 90, 99)]
                 members = [row for row in rows if group_of(row) == average.group]
                 ratios = [f"{ratio:.2f}" for ratio in thirds(members)]
-                cells = [line.title, str(line.particles), f"{sigma:g}", *covers, verdict(average), *ratios]
+                cells = [line.title, str(line.particles or ""), f"{sigma:g}", *covers, verdict(average), *ratios]
                 out.append("| " + " | ".join(cells) + " |")
     return "\n".join(out) + "\n"
 
@@ -134,9 +135,10 @@ def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
         ("mp-svgd", "pairwise", 50, "MP-SVGD, M = 50"),
         ("svgd", "pairwise", 50, "SVGD, M = 50"),
         ("gibbs", "foe3x3", 200, "The 3x3 model (Gibbs)"),
+        ("direct", "learned", None, "The learned field, one pass"),
     ):
         for sigma in table1.SIGMAS:
-            average = next((a for a in averages if a.group == (method, prior, count, sigma)), None)
+            average = next((a for a in averages if a.group[:4] == (method, prior, count, sigma)), None)
             if average is not None:
                 surest, _, last = thirds([row for row in rows if group_of(row) == average.group])
                 covers = with_error(average, "coverage90", 1, 100)

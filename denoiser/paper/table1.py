@@ -16,6 +16,7 @@ SIGMAS = (10.0, 20.0)
 LONG = "gibbs:samples=600,chains=2"
 ONE_CHAIN = "gibbs:chains=1"
 PEERS = ("tv", "nlm", "wavelet", "bm3d")
+LEARNED = ("direct", "direct@learned-best", "mp-svgd@learned", "gibbs@learned", "svgd@learned")
 WHY = (
     "Which ten images the paper used was never published, nor its noise. Ours are other BSD images, reduced to 240x160 "
     "in another way, so absolute values differ by some tenths of a dB: compare the differences between methods, which "
@@ -43,11 +44,12 @@ def title(group: Group) -> str:
 
 
 def plan_table(truths: Sequence[Truth], particles: Sequence[int] = (50, 100)) -> list[Case]:
-    """The cases of the table, image by image: the paper's, Gibbs with the 3x3 prior, and the peers that are there."""
+    """The cases of the table, image by image: the paper's, the 3x3 prior, the learned field, the peers there are."""
     peers = [name for name in PEERS if name in METHODS]
     pairwise = make_plan(truths, ["map", LONG, ONE_CHAIN, "svgd", "mp-svgd", *peers], SIGMAS, particles, 1, "pairwise")
     better = make_plan(truths, ["gibbs"], SIGMAS, None, 1, "foe3x3")
-    return sorted([*pairwise, *better], key=lambda case: case.number)
+    learned = make_plan(truths, LEARNED, SIGMAS, [50], 1, "learned")
+    return sorted([*pairwise, *better, *learned], key=lambda case: case.number)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Line:
 
 
 def lines(rows: Iterable[Row]) -> list[Line]:
-    """The table's lines in the paper's order, then the better prior and the peers."""
+    """The table's lines in the paper's order, then the better prior, the learned field and the peers."""
     rows = list(rows)
     groups: dict[Group, list[Row]] = {}
     for row in rows:
@@ -86,7 +88,7 @@ def lines(rows: Iterable[Row]) -> list[Line]:
 
 
 def _order(group: Group) -> tuple[int, str, int]:
-    methods = ["map", LONG, ONE_CHAIN, "svgd", "mp-svgd", "gibbs", *PEERS]
+    methods = ["map", LONG, ONE_CHAIN, "svgd", "mp-svgd", "gibbs", *LEARNED, *PEERS]
     place = methods.index(group.method) if group.method in methods else len(methods)
     return place, group.method, group.particles or 0
 

@@ -13,9 +13,11 @@ from denoiser.posterior import Posterior
 from denoiser.priors import FilterBank
 
 
-def option(default: Any, meaning: str, *, low: float | None = None, choices: tuple[str, ...] = ()) -> Any:
-    """A sampler option: its default, one line for the user, and what values make sense."""
-    return field(default=default, metadata={"meaning": meaning, "low": low, "choices": choices})
+def option(
+    default: Any, meaning: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    """A sampler option: its default, one line for the user, and what values make sense: low <= value <= high."""
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices})
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,8 @@ class Sampler:
 
     def __post_init__(self) -> None:
         for name, (kind, spec) in self.options().items():
-            value, low, choices = getattr(self, name), spec.metadata["low"], spec.metadata["choices"]
+            value, choices = getattr(self, name), spec.metadata["choices"]
+            low, high = spec.metadata["low"], spec.metadata["high"]
             if choices and value not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
             if kind in (int, float):
@@ -65,6 +68,8 @@ class Sampler:
                     raise ValueError(f"{name} must be a {'whole ' if kind is int else ''}number, got {value!r}")
                 if low is not None and value < low:
                     raise ValueError(f"{name} must be >= {low}, got {value!r}")
+                if high is not None and value > high:
+                    raise ValueError(f"{name} must be <= {high}, got {value!r}")
             elif kind is bool and not isinstance(value, bool | np.bool_):
                 raise ValueError(f"{name} must be True or False, got {value!r}")
 

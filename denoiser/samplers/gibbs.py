@@ -62,7 +62,7 @@ class Gibbs(Sampler):
     chains: int = option(2, "independent chains; they run in parallel and make R-hat possible", low=1)
     rao_blackwell: bool = option(False, "average E[x | z] instead of x: less noise in the mean, twice the time")
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
-    tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6)
+    tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6, high=1)
 
     @property
     def kept(self) -> int:

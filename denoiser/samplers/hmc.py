@@ -87,7 +87,7 @@ class HMC(Sampler):
     burn_in: int = option(100, "transitions to forget; the step size adapts meanwhile", low=0)
     chains: int = option(4, "independent chains; they move side by side and make R-hat possible", low=1)
     leapfrogs: int = option(10, "leapfrog steps of a transition", low=1)
-    acceptance: float = option(0.8, "share of transitions that the step size aims at", low=0.01)
+    acceptance: float = option(0.8, "share of transitions that the step size aims at", low=0.01, high=0.999)
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from denoiser.exp2 import LOG2E, exp2, rough_exp2
 from denoiser.gsm import table_precision
-from denoiser.jit import kernel
+from denoiser.jit import inlined, kernel
 from denoiser.samplers.neighbourhood import factor_exists, fill_block, gather, neighbourhood
 from denoiser.target import Target, table_slope
 from denoiser.threads import parallel
@@ -24,7 +24,7 @@ _BISECTIONS = 9  # of a bracket of seven octaves: the median squared distance to
 _NO_FACTOR = 1e-16  # bandwidth that makes the kernel vanish where a factor does not lie in the image
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _site_scores(values, inside, hood, tables, y, precision, scale, potentials, out):  # type: ignore[no-untyped-def]
     """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i; scale[clique, lane] of responses, empty for 1."""
     own = values[len(values) - 1]
@@ -63,7 +63,7 @@ def _site_scores(values, inside, hood, tables, y, precision, scale, potentials, 
                 line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """Sums over pairs for RBF kernels on four edges, the pairwise prior: the innermost loop of the program.
 
@@ -92,7 +92,7 @@ def _pair_edges(own, others, rate, scores, gradient, repulsion):  # type: ignore
                 repulsion_b[lane] -= push
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """The same sums for any factors and for both kernels (IMQ: rate = 1 / (2h), grad_y k = k^3 * rate * (x - y))."""
     squares = np.empty((len(others), LANES), np.float32)
@@ -136,7 +136,7 @@ def _pair_factors(own, others, hood, rate, imq, scores, gradient, repulsion):  #
                 repulsion_j[lane] -= push[lane] * step[lane]
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """Eq. 10 on a block of sites: gradient[i, lane] and repulsion[i, lane], averaged over the factors at each site."""
     own, others = values[len(values) - 1], values[: len(values) - 1]
@@ -163,7 +163,7 @@ def _forces(values, inside, hood, h, imq, scores, gradient, repulsion):  # type:
             repulsion[i, lane] *= share * unit
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _median_squares(values, hood, factor, shifts, distances, out):  # type: ignore[no-untyped-def]
     """Median over pairs of particles of the squared distance on one factor, lane by lane, by bisection of log d^2."""
     own = values[len(values) - 1]
@@ -204,7 +204,7 @@ def _median_squares(values, hood, factor, shifts, distances, out):  # type: igno
                 high[lane] = out[lane]
 
 
-@kernel()
+@inlined()
 def _scratch(members, count):  # type: ignore[no-untyped-def]
     """Values around the sites, inside flags, scores, gradient and repulsion of one block."""
     return (
@@ -216,7 +216,7 @@ def _scratch(members, count):  # type: ignore[no-untyped-def]
     )
 
 
-@kernel(fastmath=True)
+@inlined(fastmath=True)
 def _block_forces(x, shape, block, hood, h, imq, tables, potentials, scratch):  # type: ignore[no-untyped-def]
     """Gradient and repulsion of a block of sites, into the scratch arrays."""
     values, inside, scores, gradient, repulsion = scratch

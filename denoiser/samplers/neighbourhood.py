@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from denoiser.jit import kernel
+from denoiser.jit import inlined
 from denoiser.target import Target
 
 
@@ -62,7 +62,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
     )
 
 
-@kernel()
+@inlined()
 def _complete(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
     """1 if all members of the factor lie in the image, else 0."""
     there = np.float32(1)
@@ -71,7 +71,7 @@ def _complete(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
     return there
 
 
-@kernel()
+@inlined()
 def _complete_factors(inside, hood, lane):  # type: ignore[no-untyped-def]
     """How many factors of the site lie in the image."""
     found = np.float32(0)
@@ -80,7 +80,7 @@ def _complete_factors(inside, hood, lane):  # type: ignore[no-untyped-def]
     return found
 
 
-@kernel()
+@inlined()
 def factor_exists(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
     """1 if the site has a kernel on this factor, else 0. A site in no factor has one kernel, on itself: factor 0."""
     if hood.single or _complete(inside, hood, factor, lane) > 0:
@@ -88,7 +88,7 @@ def factor_exists(inside, hood, factor, lane):  # type: ignore[no-untyped-def]
     return np.float32(1 if factor == 0 and _complete_factors(inside, hood, lane) == 0 else 0)
 
 
-@kernel()
+@inlined()
 def _isolate(values, hood, lane):  # type: ignore[no-untyped-def]
     """Make factor 0 add nothing to the distances between the particles of a site, and all other factors far apart."""
     for b in range(len(values) - 1):
@@ -99,7 +99,7 @@ def _isolate(values, hood, lane):  # type: ignore[no-untyped-def]
             values[hood.factor_members[m], i, lane] = 0
 
 
-@kernel()
+@inlined()
 def gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-def]
     """values[member, i, lane] of the particles around each site; inside[member, lane] is 0 outside the image."""
     height, width = shape
@@ -117,7 +117,7 @@ def gather(x, shape, sites, hood, values, inside):  # type: ignore[no-untyped-de
             _isolate(values, hood, lane)
 
 
-@kernel()
+@inlined()
 def fill_block(sites, begin, block):  # type: ignore[no-untyped-def]
     """Fill `block` with the sites from `begin` on, the last one repeated; returns how many are new."""
     used = min(len(block), len(sites) - begin)

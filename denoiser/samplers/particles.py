@@ -112,7 +112,7 @@ class ParticleSampler(Sampler):
 
     particles: int = option(50, "candidate images; time grows with the square, accuracy slowly", low=2)
     iterations: int = option(60, "sweeps over the image", low=1)
-    step: float = option(1.0, "multiplies the step sizes", low=0)
+    step: float = option(1.0, "multiplies the step sizes", low=0, high=1000)
     kernel: str = option("rbf", "shape of the kernel", choices=KERNELS)
     start: str = option(
         "smooth", "first particles: Gaussian draws, or the picture plus noise", choices=("smooth", "noisy")

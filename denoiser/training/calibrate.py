@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.calibration import QUALITIES, Calibration
 from denoiser.colour import to_planes
-from denoiser.learned import QUALITIES, Calibration, LearnedPosterior, Model, predict
+from denoiser.learned import LearnedPosterior, Model, predict
 from denoiser.metrics import credible_factor, joint_coverage
 from denoiser.samplers import make_sampler
 from denoiser.training.photographs import GREY
@@ -21,20 +22,22 @@ from denoiser.training.photographs import GREY
 #: Noise levels of a plane, in grey levels; a grey picture's only plane counts sqrt(3)-fold.
 LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 RATIOS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
-_STRONGEST = 80.0  # of a colour picture
 _ENOUGH = 3000  # pixels in a bin that count as much as all of its noise level
 _SHIFT_LEVELS = (4.0, 16.0, 32.0, 90.0)
-_SHIFTS = (-3.0, -2.25, -1.5, -1.0, -0.5, 0.0)
+_SHIFTS = (-5.0, -4.0, -3.0, -2.5, -2.0, -1.5, -1.0, 0.0)
+_COLOURED = 80.0  # grey levels of noise that a colour picture learned with, about; a grey one's plane goes further
 _DRAWS = 60
 
 
-def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 4) -> dict[str, Any]:
+def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dict[str, Any]:
     """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges."""
     bare = replace(model, card={})
     factors = {}
     for quality in QUALITIES:
-        chosen = pictures if quality == "fast" else pictures[::3]  # eight times the work
-        factors[quality] = [[_row(bare, chosen, colour, level, quality) for level in LEVELS] for colour in (0, 1)]
+        chosen = pictures if quality == "fast" else pictures[::4]  # eight times the work
+        rows = [_rows(bare, chosen, level, quality) for level in LEVELS]
+        last = max(k for k, row in enumerate(rows) if len(row) == 3)
+        factors[quality] = [[(row if len(row) > p else rows[last])[p] for row in rows] for p in range(3)]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
     marginal = replace(model, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
     shifts = [_shift(marginal, pictures[:few], level) for level in _SHIFT_LEVELS]
@@ -43,17 +46,21 @@ def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 4) -> dic
     return table
 
 
-def _row(model: Model, pictures: Sequence[np.ndarray], colour: int, level: float, quality: str) -> list[float]:
-    """Factors of one noise level, by RATIOS; colour: 0 for the luminance, 1 for the colour planes."""
-    ratios, misses = [], []
+def _rows(model: Model, pictures: Sequence[np.ndarray], level: float, quality: str) -> list[list[float]]:
+    """Factors of one noise level by RATIOS, of three planes; of the luminance alone where colour has no such level."""
+    seen: list[list[np.ndarray]] = [[], [], []]  # (std / sigma, |error| / std), flat
     for number, picture in enumerate(pictures):
-        for clean, sigma in _versions(picture, colour, level):
+        for clean, sigma in (*([_colour(picture, level)] if level <= _COLOURED else []), _grey(picture, level)):
             noise = np.random.default_rng([number, int(10 * level)]).standard_normal(clean.shape, dtype=np.float32)
             found = predict(clean + sigma * noise, sigma, quality, model=model, edges=False)
-            planes = slice(1, 3) if colour else slice(0, 1)
-            ratios.append((found.std[planes] / sigma).ravel())
-            misses.append((np.abs(found.mean - clean)[planes] / found.std[planes]).ravel())
-    ratio, miss = np.concatenate(ratios), np.concatenate(misses)
+            pairs = np.stack([found.std / sigma, np.abs(found.mean - clean) / found.std])
+            for plane in range(len(clean)):
+                seen[plane].append(pairs[:, plane].reshape(2, -1))
+    return [_factors(*np.concatenate(plane, axis=1)) for plane in seen if plane]
+
+
+def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
+    """By RATIOS, what makes 90 % of |error| / std lie below the normal quantile; thin bins lean on all together."""
     normal = credible_factor(0.9)
     overall = np.quantile(miss, 0.9) / normal
     nearest = np.abs(np.log(ratio)[:, None] - np.log(RATIOS)).argmin(axis=1)
@@ -66,14 +73,14 @@ def _row(model: Model, pictures: Sequence[np.ndarray], colour: int, level: float
     return row
 
 
-def _versions(picture: np.ndarray, colour: int, level: float) -> list[tuple[np.ndarray, float]]:
-    """Planes and sigma for which a plane of the network has noise of `level`: the colour picture, the grey picture."""
-    versions = []
-    if level <= _STRONGEST:
-        versions.append((to_planes(picture).astype(np.float32), level))
-    if not colour:
-        versions.append(((picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))))
-    return versions or [(to_planes(picture).astype(np.float32), level)]
+def _colour(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
+    """Three planes with noise of `level`."""
+    return to_planes(picture).astype(np.float32), level
+
+
+def _grey(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
+    """The grey picture, with noise that is of `level` in the network's luminance."""
+    return (picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))
 
 
 def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
@@ -81,7 +88,7 @@ def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
     sampler = make_sampler("direct", {"particles": _DRAWS})
     errors = np.zeros(len(_SHIFTS))
     for number, picture in enumerate(pictures):
-        clean, sigma = _versions(picture, 0, level)[-1]
+        clean, sigma = _grey(picture, level)
         noisy = clean + sigma * np.random.default_rng(number).standard_normal(clean.shape, dtype=np.float32)
         found = predict(noisy, sigma, model=model)
         for k, shift in enumerate(_SHIFTS):

@@ -17,10 +17,10 @@ from denoiser.training.export import read_onnx, write_onnx
 from denoiser.training.loop import Recipe, State, described, train
 from denoiser.training.network import Shape, multiplications
 from denoiser.training.photographs import Photographs, find
-from denoiser.training.validate import Validation
+from denoiser.training.validate import Validation, squares
 
 _HELD_BACK = 20  # every so manieth photograph is kept for validation when no folder is named for it
-_CALIBRATED = 30  # pictures that the calibration looks at
+_CALIBRATED = 60  # pictures that the calibration looks at
 
 
 def learn(
@@ -56,7 +56,7 @@ def learn(
     report({"peers": validation.peers(), "photographs": len(files), "resumed": state.seconds / 60})
     train(state, photographs, validation, recipe, checkpoint, report)
     write_onnx(state.average, out)
-    return write_card(out, state, recipe, photos, len(files), validation, start)
+    return write_card(out, state, recipe, photos, len(files), others, start)
 
 
 def write_card(
@@ -65,10 +65,13 @@ def write_card(
     recipe: Recipe,
     photos: Sequence[Path],
     count: int,
-    validation: Validation,
+    others: Sequence[Path],
     start: str | None = None,
 ) -> dict[str, Any]:
-    """Calibrate the model that was written to `out`, and write its card and its curve beside it."""
+    """Calibrate the model that was written to `out` on `others`, and write its card and its curve beside it.
+
+    photos: the folders it learned from, for their CREDITS.tsv; count: the photographs in them.
+    """
     curve = state.curve or []
     card = {
         "format": "denoiser-learned-card",
@@ -79,10 +82,10 @@ def write_card(
         "started_from": start,
         "photographs": count,
         "credits": [line for folder in photos for line in _credits(folder)],
-        "validation": {**(curve[-1] if curve else {}), "nl_means": validation.peers()},
+        "validation": {**(curve[-1] if curve else {}), "nl_means": Validation(others).peers()},
     }
     write_bytes(out.with_suffix(".json"), b"{}\n")  # the model must be seen without a calibration
-    card["calibration"] = calibrate(_fresh_model(out), validation.crops[:_CALIBRATED])
+    card["calibration"] = calibrate(_fresh_model(out), squares(others, _CALIBRATED))
     write_bytes(out.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())
     _plot(curve, out.with_suffix(".png"))
     return card

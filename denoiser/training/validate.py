@@ -25,16 +25,21 @@ TRIALS: dict[str, tuple[str, float]] = {
 }
 
 
+def squares(files: Sequence[Path], count: int) -> list[np.ndarray]:
+    """The middle of at most `count` pictures, evenly chosen among the files: (SIDE, SIDE, 3), float64."""
+    chosen = [files[i] for i in np.linspace(0, len(files) - 1, min(count, len(files))).astype(int)]
+    pictures = Photographs(chosen, smallest=SIDE).reduced[1.0]
+    if not pictures:
+        raise ValueError(f"no picture of at least {SIDE} x {SIDE} pixels to validate on")
+    middles = [((p.shape[0] - SIDE) // 2, (p.shape[1] - SIDE) // 2) for p in pictures]
+    return [p[y : y + SIDE, x : x + SIDE].astype(float) for p, (y, x) in zip(pictures, middles, strict=True)]
+
+
 class Validation:
     """Squares from the middle of some pictures, and what NL-means makes of them."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        pictures = Photographs(files, smallest=SIDE).reduced[1.0]
-        if not pictures:
-            raise ValueError(f"no picture of at least {SIDE} x {SIDE} pixels to validate on")
-        chosen = [pictures[i] for i in np.linspace(0, len(pictures) - 1, min(_COUNT, len(pictures))).astype(int)]
-        middles = [((p.shape[0] - SIDE) // 2, (p.shape[1] - SIDE) // 2) for p in chosen]
-        self.crops = [p[y : y + SIDE, x : x + SIDE].astype(float) for p, (y, x) in zip(chosen, middles, strict=True)]
+        self.crops = squares(files, _COUNT)
 
     def trials(self) -> Iterator[tuple[str, Batch]]:
         """Every trial's name and its pictures, noisy: always the same noise."""

@@ -1,0 +1,256 @@
+"""Learning: the losses against their naive twins, the export against torch, and a run that is killed and goes on."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import ROOT
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnx")
+
+from denoiser import learned  # noqa: E402
+from denoiser.learned import load_model, predict  # noqa: E402
+from denoiser.training import losses, noises  # noqa: E402
+from denoiser.training.export import read_onnx, write_onnx  # noqa: E402
+from denoiser.training.loop import Recipe, State, _step, read_checkpoint, train  # noqa: E402
+from denoiser.training.network import Network, Potentials, Shape, multiplications, receptive_field  # noqa: E402
+from denoiser.training.photographs import Photographs, find, turned  # noqa: E402
+from denoiser.training.validate import Validation  # noqa: E402
+
+SMALL = Shape(8, 8, 8, (1, 1, 1, 1, 1), 8)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder of four small pictures."""
+    folder = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    for k in range(4):
+        blobs = Image.fromarray(rng.integers(0, 256, (30, 26, 3), dtype=np.uint8))
+        blobs.resize((240, 220), Image.Resampling.BICUBIC).save(folder / f"{k}.png")
+    return folder
+
+
+def random_network(shape=SMALL, seed=0):
+    torch.manual_seed(seed)
+    network = Network(shape)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    return network.eval()
+
+
+# ------------------------------------------------------------------------------------------- the network
+
+
+def test_receptive_field_by_derivatives():
+    """With positive weights no path is lost: exactly what is inside the halo has a derivative."""
+    network = Network(SMALL).double().eval()
+    for parameter in network.parameters():
+        torch.nn.init.uniform_(parameter, 0.1, 1.0)
+    halo = receptive_field(SMALL)
+    side = 2 * (halo + 24) // 8 * 8
+    for y in range(side // 2, side // 2 + 8, 3):
+        planes = torch.full((1, 3, side, side), 300.0, dtype=torch.double, requires_grad=True)
+        sigma = torch.ones_like(planes)
+        out = network(planes, sigma)
+        scaled = out.mean[0, 0, y, y] / out.mean[0, 0, y, y].detach().abs()
+        (slope,) = torch.autograd.grad(scaled, planes)
+        reached = np.abs(np.argwhere(slope[0].abs().sum(0).numpy() > 0) - y).max()
+        assert halo - 16 <= reached <= halo
+
+
+def test_multiplications_are_counted():
+    shape = Shape(8, 16, 24, (1, 2, 1, 0, 1), 8)
+    network, counted = Network(shape), 0
+
+    def count(layer, inputs, output):
+        nonlocal counted
+        counted += layer.weight.numel() * output.shape[2] * output.shape[3]
+
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            layer.register_forward_hook(count)
+    network(torch.zeros(1, 3, 32, 32), torch.zeros(1, 3, 32, 32))
+    assert multiplications(shape) == counted / 32**2
+
+
+def test_the_file_says_what_torch_says(tmp_path):
+    network = random_network()
+    write_onnx(network, tmp_path / "a.onnx")
+    rng = np.random.default_rng(0)
+    planes = rng.normal(150, 40, (3, 40, 48)).astype(np.float32)
+    sigma = rng.uniform(0, 40, (3, 40, 48)).astype(np.float32)
+    with torch.no_grad():
+        out = network(torch.from_numpy(planes)[None], torch.from_numpy(sigma)[None])
+    found = predict(planes, sigma, model=load_model(tmp_path / "a.onnx"))
+    std = out.log_std.exp()[0].numpy() * sigma
+    for one, other in zip(found, (out.mean[0], std, out.right[0], out.down[0]), strict=True):
+        assert np.allclose(one, np.asarray(other), rtol=2e-2, atol=2e-2 * np.abs(one).max())  # half floats
+
+
+def test_weights_come_back(tmp_path):
+    network = random_network()
+    write_onnx(network, tmp_path / "a.onnx")
+    for name, values in read_onnx(tmp_path / "a.onnx").state_dict().items():
+        assert torch.allclose(values, network.state_dict()[name], rtol=1e-3, atol=1e-4), name
+    (tmp_path / "b.onnx").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="not a model"):
+        read_onnx(tmp_path / "b.onnx")
+
+
+# ------------------------------------------------------------------------------------------- losses
+
+
+def potentials(seed=0):
+    """Potentials, clean planes and a noise map of 1 x 1 planes of 4 x 5 pixels."""
+    rng = np.random.default_rng(seed)
+    arrays = [rng.normal(0, s, (1, 1, 4, 5)) + m for m, s in ((100, 9), (-0.5, 0.3), (1, 1), (2, 1), (100, 5))]
+    *out, clean = (torch.from_numpy(a) for a in arrays)
+    return Potentials(*out), clean, torch.full((1, 1, 4, 5), 10.0, dtype=torch.double)
+
+
+def test_std_loss():
+    out, clean, sigma = potentials()
+    total = 0.0
+    for place in np.ndindex(1, 1, 4, 5):
+        std = 10 * math.exp(out.log_std[place])
+        total += 0.5 * float((out.mean[place] - clean[place]) / std) ** 2 + math.log(std)
+    assert float(losses.std_loss(out, clean, sigma)) == pytest.approx(total / 20)
+
+
+def test_edge_loss_is_the_pseudo_likelihood_of_the_field():
+    """Of the very field that `LearnedPosterior` samples, site by site from its precision matrix without padding."""
+    out, clean, sigma = potentials()
+    v = ((out.mean - clean) / (10 * out.log_std.exp()))[0, 0].numpy()
+    (t_right, own_right), (t_down, own_down) = (learned.ties(a[0, 0].numpy()) for a in (out.right, out.down))
+    total = 0.0
+    for r, c in np.ndindex(4, 5):
+        ends = []
+        if c < 4:
+            ends.append((t_right[r, c], own_right[r, c], v[r, c + 1]))
+        if c > 0:
+            ends.append((t_right[r, c - 1], own_right[r, c - 1], v[r, c - 1]))
+        if r < 3:
+            ends.append((t_down[r, c], own_down[r, c], v[r + 1, c]))
+        if r > 0:
+            ends.append((t_down[r - 1, c], own_down[r - 1, c], v[r - 1, c]))
+        precision = sum(t for t, _, _ in ends) + np.mean([own for _, own, _ in ends])
+        middle = sum(t * other for t, _, other in ends) / precision
+        total += 0.5 * precision * (v[r, c] - middle) ** 2 - 0.5 * math.log(precision)
+    assert float(losses.edge_loss(out, clean, sigma)) == pytest.approx(total / 20, rel=1e-5)
+
+
+def test_planes_without_noise_teach_nothing():
+    out, clean, sigma = potentials()
+    both = Potentials(*(torch.cat([a, a * 7], dim=1).requires_grad_() for a in out))
+    quiet = torch.cat([sigma, 0 * sigma], dim=1)
+    doubled = torch.cat([clean, clean], dim=1)
+    loss = losses.std_loss(both, doubled, quiet) + losses.edge_loss(both, doubled, quiet)
+    slopes = torch.autograd.grad(loss, [both.log_std, both.right, both.down])
+    for slope in slopes:
+        assert not slope[:, 1].any()
+        assert slope[:, 0].any()
+
+
+# ------------------------------------------------------------------------------------------- noise
+
+
+def test_turns_are_eight():
+    square = np.arange(9).reshape(3, 3)
+    assert len({turned(square, k).tobytes() for k in range(8)}) == 8
+
+
+@pytest.mark.parametrize("kind", list(noises.KINDS), ids="-".join)
+def test_the_map_is_the_noise(photos, kind):
+    maker = noises.Noises(Photographs(find([photos])), np.random.default_rng(0))
+    for _ in range(12):
+        maker._renew()
+    samples = [maker._sample(*kind, size=80) for _ in range(60)]
+    errors = np.array([((s.noisy - s.clean) ** 2).mean(axis=(1, 2)) for s in samples])
+    promised = np.array([(s.sigma**2).mean(axis=(1, 2)) for s in samples])
+    planes = slice(0, 1) if kind[1] == "grey" else slice(0, 3)
+    ratio = np.median(errors[:, planes] / promised[:, planes])
+    assert 0.85 < ratio < 1.15
+    if kind[1] == "grey":
+        assert not errors[:, 1:].any()
+        assert not promised[:, 1:].any()
+
+
+def test_folders_without_pictures(tmp_path):
+    with pytest.raises(ValueError, match="no such folder"):
+        find([tmp_path / "none"])
+    with pytest.raises(ValueError, match="no pictures"):
+        find([tmp_path])
+    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(tmp_path / "tiny.png")
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    with pytest.raises(ValueError, match="no photograph of at least"):
+        Photographs(find([tmp_path]))
+
+
+# ------------------------------------------------------------------------------------------- the run
+
+
+def test_it_learns(photos):
+    photographs, validation = Photographs(find([photos])), Validation(find([photos]))
+    state, recipe = State.fresh(SMALL), Recipe(rate=5e-3)
+    before = validation.measure(state.network)
+    maker = noises.Noises(photographs, np.random.default_rng(0))
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(250):
+            _step(state, maker.batch(4, 48), recipe, 0.1, pool)
+    after = validation.measure(state.network)
+    assert after["grey 25"] > before["grey 25"] + 2
+    assert after["colour 25"] > before["colour 25"] + 2
+
+
+def test_it_resumes(photos, tmp_path):
+    photographs, validation = Photographs(find([photos])), Validation(find([photos]))
+    recipe = Recipe(minutes=0.05, batch=4, size=48, validate_every=3600)
+    seen = []
+    train(State.fresh(SMALL), photographs, validation, recipe, tmp_path / "a.pt", seen.append)
+    state = State.load(tmp_path / "a.pt")
+    assert state.step == seen[-1]["step"] > 0
+    assert state.seconds >= 60 * recipe.minutes
+    train(state, photographs, validation, replace(recipe, minutes=0.1), tmp_path / "a.pt", seen.append)
+    assert state.step > seen[0]["step"]
+    assert len(state.curve) == 2
+
+
+def test_a_foreign_checkpoint(tmp_path):
+    (tmp_path / "a.pt").write_bytes(b"no checkpoint")
+    torch.save({"weights": 1}, tmp_path / "b.pt")
+    for name in ("a", "b"):
+        with pytest.raises(ValueError, match="not a checkpoint"):
+            read_checkpoint(tmp_path / f"{name}.pt")
+
+
+@pytest.mark.slow
+def test_the_command_is_killed_and_goes_on(photos, tmp_path):
+    out = tmp_path / "mine.onnx"
+    command = [sys.executable, "-m", "denoiser", "train", "--photos", str(photos), "--out", str(out), "--batch", "4"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    first = subprocess.Popen([*command, "--minutes", "30"], env=environment, stderr=subprocess.DEVNULL)
+    checkpoint = out.with_suffix(".pt")
+    end = time.monotonic() + 400
+    while not checkpoint.exists() and time.monotonic() < end:
+        time.sleep(1)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    spent = read_checkpoint(checkpoint)["counts"][1] / 60
+    again = [*command, "--minutes", f"{spent + 0.05:.3f}"]
+    done = subprocess.run(again, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "resumed after" in done.stderr
+    assert load_model(out).calibration is not None
+    for suffix in (".json", ".png"):
+        assert out.with_suffix(suffix).stat().st_size > 100

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QAction, QActionGroup, QMainWindow, QMenu, QToolBar
 
@@ -72,8 +72,8 @@ SPECS = [
     Spec("&View", "-", "", ""),
     Spec("&View", "&Fit", "0, Home", "viewer.fit", "The whole picture", "Fit"),
     Spec("&View", "&Actual size", "A", "viewer.actual_size", "A pixel is a pixel", "1:1"),
-    Spec("&View", "Zoom &in", "+, =", "viewer.zoom:1.25", "", "+"),
-    Spec("&View", "Zoom o&ut", "-", "viewer.zoom:0.8", "", "−"),
+    Spec("&View", "Zoom &in", "+, =", "viewer.zoom:1.25", "", "In"),
+    Spec("&View", "Zoom o&ut", "-", "viewer.zoom:0.8", "", "Out"),
     Spec("&View", "Auto &levels", "L", "auto_tone", "Black and white where the picture's values end", "Auto"),
     Spec("&View", "Levels of the file", "Shift+L", "plain_tone", "Black and white as the file says"),
     Spec("&View", "Region to the left", "Shift+Left", "viewer.move_region:-0.25,0"),
@@ -125,6 +125,8 @@ def build(window: QMainWindow) -> dict[str, QAction]:
     menus: dict[str, QMenu] = {}
     groups: dict[str, QActionGroup] = {}
     bar = QToolBar("Tools", movable=False, objectName="tools")
+    bar.setToolButtonStyle(Qt.ToolButtonTextBesideIcon)
+    bar.setIconSize(QSize(16, 16))
     bar.setContextMenuPolicy(Qt.PreventContextMenu)
     window.addToolBar(bar)
     before = ""

@@ -89,6 +89,12 @@ def heat_top(snapshot: Snapshot) -> float:
     return float(np.percentile(known, 99.5))
 
 
+def scale(scene: Scene, content: str) -> float | None:
+    """Grey levels at the bright end of a map of uncertainty; None for any other content."""
+    there = content == "uncertainty" and scene.a is not None and scene.a.sure
+    return heat_top(scene.a) / scene.source.grey if there else None
+
+
 def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
     """Bytes with a striped veil over what is not finished."""
     if done is None or done.all():

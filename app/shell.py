@@ -22,7 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from . import actions, collector, dialogs, theme
+from . import actions, collector, dialogs, icons, theme
 from .background import Background
 from .controls import Controls
 from .opener import Opener, samples
@@ -77,7 +77,7 @@ class Shell(QMainWindow):
         self.lower = QSplitter(Qt.Horizontal)
         self.lower.addWidget(self.table)
         self.lower.addWidget(self.plots)
-        self.lower.setSizes([452, 524])
+        self.lower.setSizes([500, 476])
         self.lower.setChildrenCollapsible(False)
         self.upper = QSplitter(Qt.Vertical)
         self.upper.addWidget(self.pages)
@@ -163,6 +163,9 @@ class Shell(QMainWindow):
         self._theme = name if name in theme.THEMES else "system"
         colours = theme.apply(self._theme)
         self.acts[f"set_theme:{self._theme}"].setChecked(True)
+        for name, action in self.acts.items():
+            action.setIcon(icons.icon(name, colours.text, colours.faint, colours.on_accent))
+            action.setIconVisibleInMenu(False)
         self.viewer.dress(colours)
         self.plots.dress(colours)
 

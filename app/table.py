@@ -23,7 +23,7 @@ COLUMNS = {
     "seconds": ("Seconds", "How long it took"),
     "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 34, 100, 38, 46, 56, 60, 64, 88
+_WIDTHS = 24, 30, 100, 36, 42, 52, 58, 64, 74
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
 
 

@@ -46,6 +46,7 @@ class Window(Shell):
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
         self._may_close = False  # the user has been asked
+        self._save_next: Callable[[], object] | None = None  # what follows the save that follows this run
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
@@ -237,6 +238,7 @@ class Window(Shell):
     def cancel(self) -> None:
         """Stop at once."""
         if self.runner.running:
+            self._save_next = None
             self.tell("Cancelled before there was a result")
             self.runner.cancel()
 
@@ -257,6 +259,9 @@ class Window(Shell):
         self.a, self.b = run, self.a if self.a is not run else self.b
         state = "" if run.snapshot.complete else ", stopped"
         self.tell(f"{run.snapshot.step} iterations in {run.snapshot.seconds:.1f} s{state}")
+        then, self._save_next = self._save_next, None
+        if then is not None and run.snapshot.complete:
+            QTimer.singleShot(0, partial(self.save, "result", then))
 
     def choose(self, run: Run, as_b: bool) -> None:
         """Show a run of the table."""
@@ -326,6 +331,10 @@ class Window(Shell):
     def save(self, kind: str, then: Callable[[], object] | None = None) -> None:
         """One of saver.KINDS; `then`, if it is written in the end."""
         if self.source is None:
+            return
+        if kind == "result" and self.a is None:  # nothing but a first look so far: the whole first
+            self._save_next = then or (lambda: None)
+            self.run()
             return
         what: object = self.a
         if kind == "table":

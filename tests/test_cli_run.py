@@ -266,7 +266,7 @@ def test_quality_and_options(folder, capsys):
     for words, found in {
         "--quality best --json": ("direct", "learned-best"),
         "--json": ("direct", "learned"),
-        "--quality fast --json": ("direct", "learned"),
+        "--quality fast --json": ("direct", "learned-fast"),
         "--quality fast --prior pairwise --iterations 2 --json": ("mp-svgd", "pairwise"),
         " ".join(["--quality best --prior pairwise", *few]): ("gibbs", "pairwise"),
         " ".join(["--quality best --method gibbs", *few]): ("gibbs", "foe3x3"),

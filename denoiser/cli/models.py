@@ -17,9 +17,9 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model()
     count = model.card.get("photographs", "free")
     print(
-        "learned, learned-best: a pairwise Markov random field whose potentials a network reads off the noisy picture, "
-        f"in one pass or in the average of eight\n  learned from {count} photographs, credited in the card beside it\n"
-        f"  {model.path}"
+        "learned: a pairwise Markov random field whose potentials a network reads off the noisy picture, in the average "
+        "of two passes (learned-fast: one, learned-best: eight)\n"
+        f"  learned from {count} photographs, credited in the card beside it\n  {model.path}"
     )
     for name, path in available_priors().items():
         prior = load_prior(path)

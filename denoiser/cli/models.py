@@ -17,8 +17,8 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model()
     count = model.card.get("photographs", "free")
     print(
-        "learned: a pairwise Markov random field whose potentials a network reads off the noisy picture, in the average "
-        "of two passes (learned-fast: one, learned-best: eight)\n"
+        "learned: a pairwise Markov random field whose potentials a network reads off the noisy picture, in the "
+        "average of two passes (learned-fast: one, learned-best: eight)\n"
         f"  learned from {count} photographs, credited in the card beside it\n  {model.path}"
     )
     for name, path in available_priors().items():

@@ -26,7 +26,7 @@ class Spec(NamedTuple):
 
 SPECS = [
     Spec("&File", "&Open…", "Ctrl+O", "choose_file", "Open a picture; or drop one on the window", "Open"),
-    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard", "Paste"),
+    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
     Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
     Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
     Spec("&File", "-", "", ""),

@@ -26,7 +26,7 @@ class Spec(NamedTuple):
 
 SPECS = [
     Spec("&File", "&Open…", "Ctrl+O", "choose_file", "Open a picture; or drop one on the window", "Open"),
-    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard", "Paste"),
+    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
     Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
     Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
     Spec("&File", "-", "", ""),
@@ -85,6 +85,13 @@ SPECS = [
     Spec("&View", "Light", "Ctrl+Alt+1", "set_theme:light", "", "", "theme"),
     Spec("&View", "Dark", "Ctrl+Alt+2", "set_theme:dark", "", "", "theme"),
     Spec("&View", "F&ull screen", "F11", "full_screen"),
+    Spec("&Measure", "&Rectangle", "R", "draw:rectangle", "Measure a rectangle: mean, sum, spread", "Rectangle"),
+    Spec("&Measure", "&Ellipse", "E", "draw:ellipse", "Measure an ellipse"),
+    Spec("&Measure", "&Line", "D", "draw:line", "A profile along a line, with its band", "Line"),
+    Spec("&Measure", "Take &all away", "Shift+R", "measuring.clear", "No shapes any more"),
+    Spec("&Measure", "-", "", ""),
+    Spec("&Measure", "&Copy the numbers", "Ctrl+Shift+M", "copy_numbers", "To the clipboard, as CSV"),
+    Spec("&Measure", "&Save the numbers…", "Ctrl+Alt+M", "save:numbers", "As CSV"),
     Spec("&Help", "&Help and keys", "F1", "help", "All keys, and what the words mean", "Help"),
     Spec("&Help", "&About", "Shift+F1", "about", "Whom to cite"),
 ]

@@ -18,12 +18,14 @@ from .theme import Colours
 from .tone import PLAIN, Tone
 
 _QUALITY, _SPREAD, _HISTOGRAM = range(3)
+_ROOM = 420  # pixels that three plots need
 
 
 class Plots(pg.GraphicsLayoutWidget):
     """PSNR (or the change of an iteration), uncertainty, and how often grey levels occur, with handles for the tone."""
 
     tone_changed = Signal(object)  # Tone
+    plots: list = []  # noqa: RUF012
 
     def __init__(self, background: Background) -> None:
         super().__init__()
@@ -62,6 +64,15 @@ class Plots(pg.GraphicsLayoutWidget):
             self.plots[_HISTOGRAM].addItem(handle, ignoreBounds=True)
         self._tone = PLAIN
         self.show_tone(PLAIN)
+
+    def resizeEvent(self, event: object) -> None:
+        """Two plots where there is no room for three."""
+        super().resizeEvent(event)
+        room = self.width() >= _ROOM
+        if not self.plots:  # Qt sizes it before it is made
+            return
+        self.plots[_SPREAD].setVisible(room)
+        self.ci.layout.setColumnMaximumWidth(_SPREAD, 1e6 if room else 0)
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""

@@ -19,12 +19,16 @@ from qtpy.QtWidgets import (
     QProgressBar,
     QSplitter,
     QStackedWidget,
+    QTabWidget,
     QWidget,
 )
+
+from denoiser.particles import to_csv
 
 from . import actions, collector, dialogs, icons, theme
 from .background import Background
 from .controls import Controls
+from .measuring import LEVEL, Measuring
 from .opener import Opener, samples
 from .plots import Plots
 from .table import RunTable
@@ -47,6 +51,7 @@ class Shell(QMainWindow):
         self.viewer = Viewer(self.background)
         self.table = RunTable()
         self.plots = Plots(self.background)
+        self.measuring = Measuring(self.background, self.viewer)
         self._theme = "system"
         self.setWindowTitle("Denoise")
         self.setAcceptDrops(True)
@@ -74,8 +79,12 @@ class Shell(QMainWindow):
         self.welcome = Welcome()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.viewer)
+        self.tabs = QTabWidget(documentMode=True)
+        self.tabs.addTab(self.table, "Runs")
+        self.tabs.addTab(self.measuring, "Measurements")
+        self.tabs.tabBar().setFocusPolicy(Qt.TabFocus)
         self.lower = QSplitter(Qt.Horizontal)
-        self.lower.addWidget(self.table)
+        self.lower.addWidget(self.tabs)
         self.lower.addWidget(self.plots)
         self.lower.setSizes([500, 476])
         self.lower.setChildrenCollapsible(False)
@@ -145,6 +154,16 @@ class Shell(QMainWindow):
         dialogs.warn(self, title, text, trace if ours else "")
         self.tell(title)
 
+    def draw(self, kind: str) -> None:
+        """A rectangle, an ellipse or a line to measure."""
+        self.tabs.setCurrentWidget(self.measuring)
+        self.measuring.draw(kind)
+
+    def copy_numbers(self) -> None:
+        """The measurements to the clipboard."""
+        QApplication.clipboard().setText(to_csv(self.measuring.numbers, LEVEL))
+        self.tell("The measurements are on the clipboard")
+
     def set_mode(self, experiment: int) -> None:
         """Experiment or Restore."""
         self.controls.set_mode(bool(experiment))
@@ -168,6 +187,7 @@ class Shell(QMainWindow):
             action.setIconVisibleInMenu(False)
         self.viewer.dress(colours)
         self.plots.dress(colours)
+        self.measuring.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""

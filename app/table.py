@@ -75,6 +75,8 @@ class RunTable(QTableWidget):
     def show_runs(self, runs: list[Run], a: Run | None, b: Run | None) -> None:
         """Fill in all rows anew."""
         self._filling = True
+        for name in ("PSNR", "SSIM"):  # nobody knows them of a picture that came noisy
+            self.setColumnHidden(list(COLUMNS).index(name), bool(runs) and all(r.snapshot.psnr is None for r in runs))
         self.setSortingEnabled(False)
         self.setRowCount(len(runs))
         for row, run in enumerate(runs):

@@ -74,6 +74,11 @@ class Window(Shell):
         c.method_changed.connect(self._asked_anew)
         self.looker.changed.connect(self._looked)
         self.plots.tone_changed.connect(self.set_tone)
+        self.measuring.ask = self._measurable
+        self.measuring.changed.connect(partial(enable, self))
+        self.measuring.copy.clicked.connect(self.copy_numbers)
+        self.measuring.csv.clicked.connect(partial(self.save, "numbers"))
+        r.state_changed.connect(lambda: self.measuring.refresh() if not r.running else None)
         self.estimator.told.connect(c.tell_time)
         self.welcome.answered.connect(self._answered)
         self.table.chosen.connect(self.choose)
@@ -117,6 +122,7 @@ class Window(Shell):
     def _opened(self, source: Source) -> None:
         self.runner.clear()
         self.looker.end()
+        self.measuring.clear()
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
         self.controls.chroma.setEnabled(source.axis is not None)
@@ -274,6 +280,13 @@ class Window(Shell):
             self.a, self.b = run, self.b if self.b is not run else self.a
         self._update_state()
 
+    def _measurable(self) -> tuple | None:
+        """What is measured: result A, or what the controls would make of the picture."""
+        if self.scene is None:
+            return None
+        snapshot = self.a.snapshot if self.a is not None else None
+        return snapshot.plan if snapshot else self._plan(), snapshot, self.scene.noisy
+
     def exchange(self) -> None:
         """A for B."""
         if self.a is not None and self.b is not None:
@@ -339,6 +352,8 @@ class Window(Shell):
         what: object = self.a
         if kind == "table":
             what = self.table.runs()
+        elif kind == "numbers":
+            what = self.measuring.numbers
         elif kind == "figure":
             what = figure_panels(self.scene, self.viewer)
         if what:

@@ -20,6 +20,7 @@ _SMOOTH = 2  # pixels to each side over which a picture is averaged before its b
 _NODES = 17  # of a curve that is made from a formula
 _INFLATION = 0.3  # power of a grain's area by which correlated noise counts as stronger white noise
 _MOST_AREA = 80.0  # pixels; what is larger than that is shading
+_LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
 KINDS = ("white", "poisson", "camera")
 
 
@@ -173,7 +174,8 @@ class Noise:
             return self._channel(0).map(smooth[..., 0])[None]
         if self.planes:
             brightness = smooth.mean(axis=-1)
-            return np.stack([plane.map(brightness) for plane in self.planes])
+            least = _LEAST * max(plane.level for plane in self.planes)
+            return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
         return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
 

@@ -28,7 +28,6 @@ _MEDIAN = 0.4549364231195724  # of the square of a standard normal variable
 _FLATNESS = 0.45  # white noise: the highest frequencies have at least this share of the power of the middle ones
 _LOSS = 1.3  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG smooths
 _MOST_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
-_LEAST_COLOUR = 0.03  # and at least so strong: JPEG may leave nothing of it, and a solver needs something
 _STEADY = 0.85  # as in `_flat_share`: what noise has, whose level varies a little from block to block
 _FLAT = 0.06  # share of flat blocks with which a level of camera noise is believed
 _CLIPPED = 0.02  # share of black or white pixels that spoils a block
@@ -93,11 +92,7 @@ def spectra(picture: np.ndarray, white: float) -> tuple[list[Spectrum], list[Spe
         differences = np.einsum("pc,cnf->pnf", OPPONENT[1:], coarse)
         colours = measure(differences, coarse[:, :, 0].mean(axis=0) / _COARSE, _COLOUR)
     most = _MOST_COLOUR**2 * luminance[0].variance.mean()
-    least = _LEAST_COLOUR**2 * luminance[0].variance.mean()
-    colours = [
-        replace(c, variance=c.variance * np.clip(c.variance.mean(), least, most) / max(c.variance.mean(), 1e-12))
-        for c in colours
-    ]
+    colours = [replace(c, variance=c.variance * min(1, most / max(c.variance.mean(), 1e-12))) for c in colours]
     return channels, luminance + colours, trust * _confidence(luminance[0])
 
 
@@ -191,7 +186,9 @@ def measure(planes: np.ndarray, brightness: np.ndarray, way: _Way | None) -> lis
         return [Spectrum(nodes, factor * _line(tilt, nodes), np.ones((1, 1)), *found) for tilt, factor in fits]
     known = np.clip(nodes, middles[0], middles[-1])
     curves = [factor * _line(tilt, known) for tilt, factor in fits]
-    return [_coloured(nodes, c, s.reshape(side, side), *found) for c, s in zip(curves, shape, strict=True)]
+    return [
+        _coloured(nodes, c, s.reshape(side, side), *found, way is _COLOUR) for c, s in zip(curves, shape, strict=True)
+    ]
 
 
 def _improve(
@@ -250,7 +247,9 @@ def _rising(values: np.ndarray) -> np.ndarray:
     return np.array(kept)
 
 
-def _coloured(brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float, steady: float) -> Spectrum:
+def _coloured(
+    brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float, steady: float, coarse: bool
+) -> Spectrum:
     """The spectrum of correlated noise: its power at every frequency, summed by the trapezoid rule."""
     side = len(shape)
     shape = shape.copy()
@@ -260,9 +259,8 @@ def _coloured(brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat
     weights[[0, -1]] = 0.5
     waves = weights * np.cos(np.pi * np.arange(side + 1) * np.arange(_LAGS + 1)[:, None] / side)
     covariance = waves @ extended @ waves.T / side**2
-    doubt = (
-        min(1, flat / _FLAT) ** 0.5 * min(1, steady / _STEADY) ** 2
-    )  # texture that looks like noise is the worse error
+    # texture that looks like noise is the worse error
+    doubt = 1.0 if coarse else min(1, flat / _FLAT) ** 0.5 * min(1, steady / _STEADY) ** 2
     return Spectrum(
         brightness, doubt * _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat, steady
     )

@@ -115,7 +115,7 @@ def _load(path: Path) -> Model:
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # pieces run side by side instead: same bytes
     options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)
         properties = session.get_modelmeta().custom_metadata_map
     except Exception:  # onnxruntime has an exception of its own for every kind of damage
         raise ValueError(f"{label(path)}: not an ONNX model, or a damaged one") from None

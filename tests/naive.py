@@ -137,6 +137,36 @@ def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=No
     return gradients, repulsions
 
 
+def responses_at(prior, shape, site):
+    """The filter responses that a site has a part in, each as [(site, tap), ...]; one of nothing if there are none."""
+    found = [
+        [((r, c), tap) for r, c, tap in sites]
+        for _, _, sites in cliques(prior, shape)
+        if any((r, c) == site and tap != 0 for r, c, tap in sites)
+    ]
+    return found or [[]]
+
+
+def response_forces(prior, x, scores, site, bandwidth_of):
+    """Eq. 10 at one site d with an RBF kernel of (r_x - r_y)^2 / h + (x_d - y_d)^2 / h_d for each response r."""
+    count = len(x)
+    forms = responses_at(prior, x.shape[1:], site)
+    gradients, repulsions = np.zeros(count), np.zeros(count)
+    x_d = [x[(i, *site)] for i in range(count)]
+    h_d = bandwidth_of(x_d)
+    for form in forms:
+        r = [sum(tap * x[(i, *s)] for s, tap in form) for i in range(count)]
+        own = sum(tap for s, tap in form if s == site)
+        h = bandwidth_of(r) if form else 1.0
+        for i in range(count):
+            for j in range(count):
+                k = kernel_value("rbf", (r[i] - r[j]) ** 2 / (2 * h) + (x_d[i] - x_d[j]) ** 2 / (2 * h_d))
+                gradients[i] += k * scores[(j, *site)] / (count * len(forms))
+                push = k * ((r[i] - r[j]) * own / h + (x_d[i] - x_d[j]) / h_d)
+                repulsions[i] += push / (count * len(forms))
+    return gradients, repulsions
+
+
 # ------------------------------------------------------------------------------------------- the synthetic grid
 
 

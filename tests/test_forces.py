@@ -69,6 +69,28 @@ def test_local_forces(posterior, kernel, single_kernel):
     _compare_with_the_naive_twin(posterior, _particles(posterior), kernel, single_kernel, sites)
 
 
+@pytest.mark.parametrize("field", ["pairwise", "foe3x3", "as many as pairwise", "diagonal", "wider than the picture"])
+def test_forces_of_kernels_on_responses(field):
+    """Bandwidths come from medians that are right to 1 %; three particles have three distances, and the middle one."""
+    prior = ODD_FIELDS.get(field) or load_prior(field)
+    shape = (11, 13) if prior.colours == 2 else (5, 7)
+    posterior = Posterior(prior, np.random.default_rng(0).normal(100, 20, shape), 12.0, padding=0)
+    x = _particles(posterior, 3)
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.5, responses=True)
+    forces.refresh_bandwidths(x.reshape(3, -1))
+    gradients, repulsions = (f.reshape(x.shape) for f in forces.measure(x.reshape(3, -1)))
+    scores = np.stack([naive.score(prior, p.astype(float), posterior.noisy, 12.0) for p in x])
+
+    def bandwidth(r):
+        return 0.5 * sorted([(r[0] - r[1]) ** 2, (r[1] - r[2]) ** 2, (r[2] - r[0]) ** 2])[1]
+
+    scale, push = np.abs(scores).mean(), np.abs(repulsions).mean()
+    for site in np.ndindex(*shape):
+        g, r = naive.response_forces(prior, x.astype(float), scores, site, bandwidth)
+        assert np.allclose(gradients[(slice(None), *site)], g, rtol=0.03, atol=0.03 * scale)
+        assert np.allclose(repulsions[(slice(None), *site)], r, rtol=0.03, atol=0.1 * push)
+
+
 def test_local_forces_in_batches(posterior, kernel):
     """Seven particles in a shuffled order, cut into parts of two, two and three."""
     order = np.array([3, 0, 6, 2, 5, 1, 4])

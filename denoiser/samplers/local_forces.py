@@ -17,7 +17,7 @@ from denoiser.exp2 import LOG2E, exp2, rough_exp2
 from denoiser.gsm import table_precision
 from denoiser.jit import inlined, kernel
 from denoiser.samplers.bandwidths import set_bandwidths
-from denoiser.samplers.neighbourhood import LANES, fill_block, gather, neighbourhood
+from denoiser.samplers.neighbourhood import GROUP, LANES, fill_block, gather, neighbourhood, see
 from denoiser.target import Target, table_slope
 from denoiser.threads import parallel
 
@@ -102,6 +102,34 @@ def _pair_edges(first, last, own, others, rate, scores, gradient, repulsion):  #
 
 
 @inlined(fastmath=True)
+def _pair_responses(first, last, own, seen, taps, rate, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
+    """The same sums for RBF kernels on a response r and the site, each with its rate; that of the site comes last."""
+    level = rate[len(seen)]
+    for q in range(0, len(seen), GROUP):
+        rate0, rate1, rate2, rate3 = rate[q], rate[q + 1], rate[q + 2], rate[q + 3]
+        tap0, tap1, tap2, tap3 = taps[q], taps[q + 1], taps[q + 2], taps[q + 3]
+        for i in range(first, last):
+            a, a0, a1, a2, a3 = own[i], seen[q, i], seen[q + 1, i], seen[q + 2, i], seen[q + 3, i]
+            score_a, gradient_a, repulsion_a = scores[i], gradient[i], repulsion[i]
+            for j in range(first, i):
+                b, b0, b1, b2, b3 = own[j], seen[q, j], seen[q + 1, j], seen[q + 2, j], seen[q + 3, j]
+                score_b, gradient_b, repulsion_b = scores[j], gradient[j], repulsion[j]
+                for lane in range(LANES):
+                    d0, d1, d2, d3 = a0[lane] - b0[lane], a1[lane] - b1[lane], a2[lane] - b2[lane], a3[lane] - b3[lane]
+                    e0, e1, e2, e3 = rate0[lane] * d0, rate1[lane] * d1, rate2[lane] * d2, rate3[lane] * d3
+                    step = a[lane] - b[lane]
+                    pull = level[lane] * step
+                    k0, k1 = rough_exp2(-e0 * d0 - pull * step), rough_exp2(-e1 * d1 - pull * step)
+                    k2, k3 = rough_exp2(-e2 * d2 - pull * step), rough_exp2(-e3 * d3 - pull * step)
+                    k = k0 + k1 + k2 + k3
+                    push = k0 * e0 * tap0 + k1 * e1 * tap1 + k2 * e2 * tap2 + k3 * e3 * tap3 + k * pull
+                    gradient_a[lane] += k * score_b[lane]
+                    gradient_b[lane] += k * score_a[lane]
+                    repulsion_a[lane] += push
+                    repulsion_b[lane] -= push
+
+
+@inlined(fastmath=True)
 def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, repulsion):  # type: ignore[no-untyped-def]
     """The same sums for any factors and for both kernels (IMQ: rate = 1 / (2h), grad_y k = k^3 * rate * (x - y))."""
     squares = np.empty((len(others), LANES), np.float32)
@@ -161,6 +189,7 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
     own, others = values[members - 1], values[: members - 1]
     scores, gradient = np.empty((count, LANES), np.float32), np.empty((count, LANES), np.float32)
     repulsion = np.empty((count, LANES), np.float32)
+    seen = np.empty((len(hood.seen_taps), count, LANES), np.float32)
     rate, terms = np.empty((factors, LANES), np.float32), np.empty(LANES, np.float32)
     unit = np.float32(1 if imq else 2 / LOG2E)
     for begin in range(0, len(sites), LANES):
@@ -171,7 +200,9 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
             terms[lane] = 0  # K, the factors at the site
             for f in range(factors):
                 rate[f, lane] = np.float32(0.5 if imq else 0.5 * LOG2E) / h[f, block[lane]]
-                terms[lane] += hood.there[f, block[lane]]
+                if f < len(hood.there):
+                    terms[lane] += hood.there[f, block[lane]]
+        see(values, hood, block, seen)
         for number in range(batches):
             first, last = number * count // batches, (number + 1) * count // batches
             more = np.float32(count - 1) / np.float32(last - first - 1) if batches > 1 else np.float32(1)
@@ -179,7 +210,9 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
                 for lane in range(LANES):
                     gradient[i, lane] = terms[lane] / more * scores[i, lane]  # k(x, x) = 1 for each factor
                     repulsion[i, lane] = 0
-            if hood.edges and not imq:
+            if len(seen) > 0:
+                _pair_responses(first, last, own, seen, hood.seen_taps, rate, scores, gradient, repulsion)
+            elif hood.edges and not imq:
                 _pair_edges(first, last, own, others, rate, scores, gradient, repulsion)
             else:
                 _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, repulsion)
@@ -209,20 +242,29 @@ class LocalForces:
 
     single_kernel: one kernel on the closed neighbourhood (MP-SVGD-s) instead of one a factor (MP-SVGD-m).
     bandwidth: h = bandwidth * med^2 for each factor.
+    responses: a kernel for every clique that looks at its filter response and at the site, each on its own scale,
+    instead of one for every factor that looks at its sites.
     Particles are flat images: float32, shape (M, pixels).
     """
 
-    def __init__(self, target: Target, *, single_kernel: bool, kernel: str, bandwidth: float) -> None:
-        self._hood = neighbourhood(target, single_kernel)
+    def __init__(
+        self, target: Target, *, single_kernel: bool, kernel: str, bandwidth: float, responses: bool = False
+    ) -> None:
+        if responses and (single_kernel or kernel != "rbf"):
+            raise ValueError("kernels on responses are of the kind rbf, one for each")
+        self._hood = neighbourhood(target, single_kernel, responses)
         self._shape, self._imq, self._bandwidth = target.shape, kernel == "imq", np.float32(bandwidth)
         colouring = target.prior.colouring(target.shape).ravel()
         by_colour = [np.flatnonzero(colouring == colour) for colour in range(target.prior.colours)]
         self._chunks = [[s[i : i + _CHUNK] for i in range(0, len(s), _CHUNK)] for s in by_colour]
         self._tables, self._potentials = target.tables, target.potentials
-        self._h = np.ones(self._hood.there.shape, np.float32)
+        self._h = np.ones((len(self._hood.there) + responses, target.size), np.float32)  # and one for the site
 
     def refresh_bandwidths(self, x: np.ndarray) -> np.ndarray:
-        """Set h of every factor from the median heuristic; returns h, shape (factors, pixels)."""
+        """Set h of every factor from the median heuristic; returns h, shape (factors, pixels).
+
+        With kernels on responses: h of every response, and that of the site itself in the last row.
+        """
         count = len(x)
         shifts = np.unique(np.linspace(1, max(count // 2, 1), _SHIFTS).astype(np.int64))
         order = np.arange(count)

@@ -10,6 +10,7 @@ from denoiser.jit import inlined
 from denoiser.priors import Offset
 from denoiser.target import Target
 
+GROUP = 4  # responses whose kernels are computed together
 LANES = 64  # sites worked on together, one SIMD lane each: long enough loops, and their particles fit into the L2 cache
 
 
@@ -20,7 +21,7 @@ class Neighbourhood(NamedTuple):
     columns: np.ndarray  # (B + 1,)
     factor_starts: np.ndarray  # (F + 1,) into factor_members
     factor_members: np.ndarray  # blanket sites of each factor, without the site itself
-    there: np.ndarray  # (F, pixels) whether the factor lies in the image at a site
+    there: np.ndarray  # (F, pixels) whether the factor, or what is seen of it, lies in the image at a site
     clique_starts: np.ndarray  # (C + 1,) into clique_members: the cliques, filter by filter, that contain the site
     clique_members: np.ndarray
     clique_taps: np.ndarray
@@ -28,6 +29,7 @@ class Neighbourhood(NamedTuple):
     clique_own_taps: np.ndarray  # (C,) tap on the site itself
     clique_rows: np.ndarray  # (C,) how far above the site its clique begins
     clique_columns: np.ndarray  # (C,) how far left of it
+    seen_taps: np.ndarray  # (Q,) tap on the site in what is seen, see `see`; empty if kernels look at sites only
     single: bool  # one kernel on the closed neighbourhood; at the border, on what there is of it
     edges: bool  # four factors, and factor f has the one member f: the pairwise prior, which has a kernel of its own
 
@@ -40,8 +42,11 @@ def _fits(window: tuple[Offset, ...], shape: tuple[int, int]) -> np.ndarray:
     return out.ravel()
 
 
-def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
-    """The prior's blanket, with one factor a clique window (multi-kernel) or one for all (single kernel)."""
+def neighbourhood(target: Target, single_kernel: bool, responses: bool = False) -> Neighbourhood:
+    """The prior's blanket, with one factor a clique window (multi-kernel) or one for all (single kernel).
+
+    responses: a kernel for every clique with the site looks at the filter's response and at the site itself.
+    """
     prior = target.prior
     members = [*prior.blanket, (0, 0)]
     factors = (prior.blanket,) if single_kernel else prior.factors
@@ -61,6 +66,16 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
             filters.append(number)
             own.append(values[r0, c0])
             corners.append((r0, c0))
+    seen_taps = np.empty(0, np.float32)
+    if responses:
+        windows = [tuple((r - r0, c - c0) for r, c in s) for s in prior.supports for r0, c0 in s]
+        there = np.stack([_fits(window, target.shape) for window in windows])
+        rows = -(-(len(windows) + 1) // GROUP) * GROUP if alone.any() else -(-len(windows) // GROUP) * GROUP
+        seen_taps = np.zeros(rows, np.float32)
+        seen_taps[: len(windows)] = own
+        there = np.vstack([there, np.zeros((rows - len(windows), target.size), bool)])
+        if alone.any():
+            there[len(windows)] = alone
     return Neighbourhood(
         np.array([r for r, _ in members]),
         np.array([c for _, c in members]),
@@ -74,6 +89,7 @@ def neighbourhood(target: Target, single_kernel: bool) -> Neighbourhood:
         np.array(own, np.float32),
         np.array([r for r, _ in corners]),
         np.array([c for _, c in corners]),
+        seen_taps,
         single_kernel,
         len(members) == 5 and factor_starts.tolist() == [0, 1, 2, 3, 4] and factor_members.tolist() == [0, 1, 2, 3],
     )
@@ -92,6 +108,22 @@ def gather(x, order, shape, sites, hood, values, inside):  # type: ignore[no-unt
             for i in range(len(x)):
                 # outside: no distance to add to the single kernel; far apart for a factor that does not exist
                 values[b, i, lane] = x[order[i], at] if there else np.float32(0 if hood.single else i)
+
+
+@inlined(fastmath=True)
+def see(values, hood, block, seen):  # type: ignore[no-untyped-def]
+    """seen[q, i, lane]: responses of the cliques with the site; then 0 for a site in none, and what is far apart."""
+    cliques = len(hood.clique_filters)
+    for q in range(len(seen)):
+        for i in range(seen.shape[1]):
+            line = seen[q, i]
+            for lane in range(LANES):
+                line[lane] = np.float32(0 if q < cliques or hood.there[q, block[lane]] else i)
+            if q < cliques:
+                for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
+                    tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
+                    for lane in range(LANES):
+                        line[lane] += tap * member[lane]
 
 
 @inlined()

@@ -2,9 +2,9 @@
 
     python benchmarks/learned.py FOLDER [--images N] [--only NAME ...] [--cache FILE]
 
-FOLDER has bsd10, bsd68-dev, cbsd-dev and real-camera in it. Needs the package bm3d, whose figures can be kept in a file:
-they are the same every time. Noise of `default_rng(k)` for the k-th picture of a folder. Exits with 1 when a figure
-misses what it must reach.
+FOLDER has bsd10, bsd68-dev, cbsd-dev and real-camera in it. Needs the package bm3d, whose figures can be kept in a
+file: they are the same every time. Noise of `default_rng(k)` for the k-th picture of a folder. Exits with 1 when a
+figure misses what it must reach.
 """
 
 from __future__ import annotations

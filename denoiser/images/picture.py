@@ -49,6 +49,7 @@ class Picture:
     tags: Mapping[int, Value] = field(default_factory=dict)  # TIFF: the tags to write again as they are
     byte_order: str = "<"  # of `tags`
     compressed: bool = True  # TIFF: False when the file was not
+    pages: int = 1  # TIFF: of the stack that it was read from
     premultiplied: bool = False  # TIFF: colour already multiplied by alpha
     tables: tuple[tuple[int, ...], ...] = ()  # JPEG: the quantisation tables
     trailer: bytes = b""  # JPEG: what follows the picture, such as the video of a motion photo

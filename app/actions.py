@@ -75,7 +75,7 @@ SPECS = [
     Spec("&View", "Zoom &in", "+, =", "viewer.zoom:1.25", "", "In"),
     Spec("&View", "Zoom o&ut", "-", "viewer.zoom:0.8", "", "Out"),
     Spec("&View", "Auto &levels", "L", "auto_tone", "Black and white where the picture's values end", "Auto"),
-    Spec("&View", "Levels of the file", "Shift+L", "plain_tone", "Black and white as the file says"),
+    Spec("&View", "Levels of the file", "Shift+L", "plots.plain", "Black and white as the file says"),
     Spec("&View", "Region to the left", "Shift+Left", "viewer.move_region:-0.25,0"),
     Spec("&View", "Region to the right", "Shift+Right", "viewer.move_region:0.25,0"),
     Spec("&View", "Region up", "Shift+Up", "viewer.move_region:0,-0.25"),

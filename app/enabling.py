@@ -19,7 +19,7 @@ def enable(window: object) -> None:
         (acts["measure"], here and not c.experiment), (acts["save:figure"], window.scene is not None),
         (acts["draw:rectangle"], here), (acts["draw:ellipse"], here), (acts["draw:line"], here),
         (acts["copy_numbers"], window.measuring.numbers), (acts["save:numbers"], window.measuring.numbers),
-        (acts["auto_tone"], here), (acts["plain_tone"], here),
+        (acts["auto_tone"], here), (acts["plots.plain"], here),
         (acts["save:result"], window.a is not None or (free and not c.experiment)),  # Save runs first if it must
     ):  # fmt: skip
         widget.setEnabled(bool(on))

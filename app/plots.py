@@ -105,6 +105,11 @@ class Plots(pg.GraphicsLayoutWidget):
             self.handles[name].setValue(at)
             self.handles[name].blockSignals(False)
 
+    def plain(self) -> None:
+        """As the file says."""
+        self.show_tone(PLAIN)
+        self.tone_changed.emit(PLAIN)
+
     def _dragged(self, handle: pg.InfiniteLine) -> None:
         """A handle was moved by hand; the others keep what they mean."""
         black, half, white = (self.handles[name].value() for name in ("black", "gamma", "white"))

@@ -26,7 +26,7 @@ from denoiser.pieces import Region
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
-from .tone import PLAIN, Tone, first
+from .tone import PLAIN, Tone, few, first
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
@@ -85,8 +85,7 @@ def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
     found = noise.measure_noise(picture.pixels, picture.channel_axis, picture.units)
     level = found.level / picture.grey
-    pixels = picture.pixels[::4, ::4] if picture.pixels.size > 10**7 else picture.pixels
-    tone = first((np.asarray(pixels, np.float32) - picture.black) / picture.grey)
+    tone = first((np.asarray(few(picture.pixels), np.float32) - picture.black) / picture.grey)
     shown = float(np.clip(round(level, 2), *_LEVELS))
     return Source(picture, path, shown, found if level > 0 else None, tone)
 

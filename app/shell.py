@@ -31,6 +31,7 @@ from .controls import Controls
 from .measuring import LEVEL, Measuring
 from .opener import Opener, samples
 from .plots import Plots
+from .session import table_csv
 from .table import RunTable
 from .viewer import Viewer
 from .welcome import Welcome
@@ -158,6 +159,11 @@ class Shell(QMainWindow):
         """A rectangle, an ellipse or a line to measure."""
         self.tabs.setCurrentWidget(self.measuring)
         self.measuring.draw(kind)
+
+    def copy_table(self) -> None:
+        """To the clipboard."""
+        QApplication.clipboard().setText(table_csv(self.table.runs()))
+        self.tell("The table is on the clipboard")
 
     def copy_numbers(self) -> None:
         """The measurements to the clipboard."""

@@ -150,11 +150,11 @@ def _median_power(squares: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return np.median(squares, axis=axis) / _MEDIAN
 
 
-# White noise: medians in the flattest tenth, at the highest frequencies; since texture can only add, the curve lies low
+# White noise: medians in the flattest few, at the highest frequencies; since texture can only add, the curve lies low
 # in what was measured. Camera noise: JPEG leaves a few large coefficients among many zeros, so means, in blocks of
 # noise. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
 _TILTS = np.linspace(-0.9, 0.95, 38)
-_WHITE = _Way(0.75, 2, _median_power, 0.1, 0.25, np.linspace(0, 1.15, 70), np.inf)
+_WHITE = _Way(0.75, 2, _median_power, 0.04, 0.25, np.linspace(0, 1.15, 70), np.inf)
 _CAMERA = _Way(0.3, 0.65, np.mean, 0, 0, _TILTS, 2.5)
 _COLOUR = _Way(0, 0.4, np.mean, 0.5, 0.5, _TILTS, np.inf)
 

@@ -20,6 +20,7 @@ _SMOOTH = 2  # pixels to each side over which a picture is averaged before its b
 _NODES = 17  # of a curve that is made from a formula
 _INFLATION = 0.3  # power of a grain's area by which correlated noise counts as stronger white noise
 _MOST_AREA = 80.0  # pixels; what is larger than that is shading
+_LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
 KINDS = ("white", "poisson", "camera")
 
 
@@ -173,7 +174,8 @@ class Noise:
             return self._channel(0).map(smooth[..., 0])[None]
         if self.planes:
             brightness = smooth.mean(axis=-1)
-            return np.stack([plane.map(brightness) for plane in self.planes])
+            least = _LEAST * max(plane.level for plane in self.planes)
+            return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
         return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
 
@@ -251,7 +253,7 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
 
     >>> rng = np.random.default_rng(0)
     >>> print(estimate_noise(100 + rng.normal(0, 10, (200, 200))))
-    noise 9.8 grey levels
+    noise 10.0 grey levels
     """
     upright = _upright(picture, channel_axis)
     if upright.ndim != 3 or not upright.size:
@@ -268,8 +270,11 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
 
 def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
     """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
-    if min(_upright(pixels, channel_axis).shape[:2]) < 2:
-        raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
+    upright = _upright(pixels, channel_axis)
+    if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
+        line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
+        level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0
+        return replace(Noise.flat(level, 255 * scale.grey), confidence=0.0)
     plain = scale.black == 0 and scale.white == 255
     return estimate_noise(pixels if plain else scale.to_grey(pixels), channel_axis, 255).in_units(
         scale.grey, scale.black
@@ -280,7 +285,7 @@ def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
     """The noise level in the image's own units as one number: `estimate_noise`, RMS over the pixels.
 
     >>> round(estimate_sigma(add_noise(np.full((200, 200), 100), 10)), 1)
-    9.8
+    10.0
     """
     image = np.asarray(image)
     noise = estimate_noise(image, channel_axis)

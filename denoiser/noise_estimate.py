@@ -26,10 +26,10 @@ _NODES = 13  # of a curve over brightness: quantiles of the blocks, so that thei
 _LAGS = 5  # pixels up to which the autocorrelation is told
 _MEDIAN = 0.4549364231195724  # of the square of a standard normal variable
 _FLATNESS = 0.45  # white noise: the highest frequencies have at least this share of the power of the middle ones
-_LOSS = (
-    1.2  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG makes smoother still
-)
+_LOSS = 1.3  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG smooths
 _MOST_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
+_STEADY = 0.85  # as in `_flat_share`: what noise has, whose level varies a little from block to block
+_FLAT = 0.06  # share of flat blocks with which a level of camera noise is believed
 _CLIPPED = 0.02  # share of black or white pixels that spoils a block
 
 
@@ -40,12 +40,14 @@ class Spectrum:
     brightness, variance: of the noise, at rising values of brightness, 0-255 scale; shape (nodes,).
     correlation: autocorrelation at (rows, columns) apart, shape (lags, lags); 1 x 1 for white noise.
     flat: share of the blocks in which nothing but noise was found.
+    steady: how much they look like noise alone, 1 if they do (`_flat_share`).
     """
 
     brightness: np.ndarray
     variance: np.ndarray
     correlation: np.ndarray
     flat: float
+    steady: float
 
     def as_tuples(self, white: float) -> tuple[tuple[float, ...], tuple[float, ...], tuple[tuple[float, ...], ...]]:
         """Brightness, standard deviation and correlation, in the units of a picture whose white is `white`."""
@@ -90,13 +92,13 @@ def spectra(picture: np.ndarray, white: float) -> tuple[list[Spectrum], list[Spe
         differences = np.einsum("pc,cnf->pnf", OPPONENT[1:], coarse)
         colours = measure(differences, coarse[:, :, 0].mean(axis=0) / _COARSE, _COLOUR)
     most = _MOST_COLOUR**2 * luminance[0].variance.mean()
-    colours = [replace(c, variance=c.variance * min(1, most / c.variance.mean())) for c in colours]
+    colours = [replace(c, variance=c.variance * min(1, most / max(c.variance.mean(), 1e-12))) for c in colours]
     return channels, luminance + colours, trust * _confidence(luminance[0])
 
 
 def _confidence(spectrum: Spectrum) -> float:
-    """How sure a measurement is: a fifth of flat blocks is plenty."""
-    return float(min(spectrum.flat / 0.2, 1))
+    """How sure a measurement is: an eighth of flat blocks is plenty."""
+    return float(min(spectrum.flat / 0.125, 1) * min(spectrum.steady / _STEADY, 1))
 
 
 def _guess(plane: np.ndarray) -> Spectrum:
@@ -104,7 +106,7 @@ def _guess(plane: np.ndarray) -> Spectrum:
     values = plane.astype(np.float64)
     differences = np.diff(np.diff(values, axis=0), axis=1)  # of four pixels: twice the noise
     sigma = float(np.median(np.abs(differences))) / 0.6745 / 2 if differences.size else 0.0
-    return Spectrum(np.array([values.mean()]), np.array([sigma**2]), np.ones((1, 1)), 0.0)
+    return Spectrum(np.array([values.mean()]), np.array([sigma**2]), np.ones((1, 1)), 0.0, 0.0)
 
 
 def coefficients(picture: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,8 +140,8 @@ class _Way(NamedTuple):
     low: float  # frequencies at which its level is measured, as shares of the highest one along an axis
     high: float
     average: Callable[..., np.ndarray]  # of the squares of coefficients
-    limit: Callable[[np.ndarray, float], float]  # energy up to which a block counts as flat
-    below: float  # share of what was measured that lies below the fitted curve
+    share: float  # of the blocks that it is measured in; 0: of those that hold noise alone
+    below: float  # share of what was measured that lies below the fitted curve; 0: twice the share of flat blocks
     tilts: np.ndarray  # of the curves that are tried
     texture: float  # how much stronger than at middle frequencies the noise may be at low ones
 
@@ -148,19 +150,13 @@ def _median_power(squares: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return np.median(squares, axis=axis) / _MEDIAN
 
 
-def _quietest(energy: np.ndarray, freedom: float) -> float:
-    """The mean energy of noise alone, if the tenth of the blocks with the least energy has nothing else."""
-    spread = 2 / (9 * freedom)
-    return float(np.quantile(energy, 0.1) / (1 - spread - 1.2816 * np.sqrt(spread)) ** 3)  # Wilson and Hilferty 1931
-
-
 # White noise: medians in the flattest tenth, at the highest frequencies; since texture can only add, the curve lies low
 # in what was measured. Camera noise: JPEG leaves a few large coefficients among many zeros, so means, in blocks of
 # noise. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
 _TILTS = np.linspace(-0.9, 0.95, 38)
-_WHITE = _Way(0.75, 2, _median_power, lambda e, _: float(np.quantile(e, 0.1)), 0.25, np.linspace(0, 1.15, 70), np.inf)
-_CAMERA = _Way(0.3, 0.65, np.mean, lambda e, freedom: 2 * _quietest(e, freedom), 0.5, _TILTS, 2.5)
-_COLOUR = _Way(0, 0.4, np.mean, lambda e, _: float(np.median(e)), 0.5, _TILTS, np.inf)
+_WHITE = _Way(0.75, 2, _median_power, 0.1, 0.25, np.linspace(0, 1.15, 70), np.inf)
+_CAMERA = _Way(0.3, 0.65, np.mean, 0, 0, _TILTS, 2.5)
+_COLOUR = _Way(0, 0.4, np.mean, 0.5, 0.5, _TILTS, np.inf)
 
 
 def measure(planes: np.ndarray, brightness: np.ndarray, way: _Way | None) -> list[Spectrum]:
@@ -178,23 +174,26 @@ def measure(planes: np.ndarray, brightness: np.ndarray, way: _Way | None) -> lis
     looking = way is None
     way = way or _WHITE
     for step in range(6):
-        shape, measured, flat = _improve(power, classes, shape, level, radius, way)
-        fits = [_fit(middles, variance, counts, way) for variance in measured]
+        shape, measured, found = _improve(power, classes, shape, level, radius, way)
+        below = way.below or float(np.clip(2 * found[0], 0.2, 0.5))
+        fits = [_fit(middles, variance, counts, way.tilts, below) for variance in measured]
         level = np.stack([factor * _line(tilt, middles) for tilt, factor in fits])
         if looking and step < 3 and way is _WHITE:
             high, middling = radius > 0.85, (radius > 0.45) & (radius < 0.65)
             way = _WHITE if np.median(shape[0, high]) > _FLATNESS * np.median(shape[0, middling]) else _CAMERA
     nodes = _rising(np.quantile(brightness, np.linspace(0, 1, _NODES)))
     if way is _WHITE:
-        return [Spectrum(nodes, factor * _line(tilt, nodes), np.ones((1, 1)), flat) for tilt, factor in fits]
+        return [Spectrum(nodes, factor * _line(tilt, nodes), np.ones((1, 1)), *found) for tilt, factor in fits]
     known = np.clip(nodes, middles[0], middles[-1])
     curves = [factor * _line(tilt, known) for tilt, factor in fits]
-    return [_coloured(nodes, c, s.reshape(side, side), flat) for c, s in zip(curves, shape, strict=True)]
+    return [
+        _coloured(nodes, c, s.reshape(side, side), *found, way is _COLOUR) for c, s in zip(curves, shape, strict=True)
+    ]
 
 
 def _improve(
     power: np.ndarray, classes: np.ndarray, shape: np.ndarray, level: np.ndarray, radius: np.ndarray, way: _Way
-) -> tuple[np.ndarray, np.ndarray, float]:
+) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
     """Shape of the spectrum (planes, frequencies), level (planes, classes) and flat share, from what they seemed to be.
 
     The power of noise at a frequency is shape * level; the median of the shape is 1 where the level is measured.
@@ -203,21 +202,40 @@ def _improve(
     odd = np.indices((side, side)).sum(axis=0).ravel() % 2 == 1
     halves = np.flatnonzero(~odd)[1:], np.flatnonzero(odd)  # without the mean of a block
     band = (radius > way.low) & (radius < way.high)
-    better, measured, flat = shape.copy(), np.zeros_like(level), 0.0
-    for here, there in (halves, halves[::-1]):
-        energy, freedom = _energy(power[:, :, there], shape[:, there], level[:, classes])
-        chosen = _flattest(energy, freedom, way)
-        flat += float(np.mean(energy <= 2 * _quietest(energy, freedom))) / 2
+    better, measured = shape.copy(), np.zeros_like(level)
+    energies = [_energy(power[:, :, half], shape[:, half], level[:, classes]) for half in halves]
+    share, steady = _flat_share(*energies)
+    for here, energy in zip(halves, energies[::-1], strict=True):
+        chosen = _flattest(energy, way.share or share)
         better[:, here] = way.average(power[:, chosen][:, :, here] / level[:, classes[chosen], None], axis=(1,))
         at = here[band[here]]
         for k in range(level.shape[1]):
             members = np.flatnonzero(classes == k)
-            members = members[_flattest(energy[members], freedom, way)]
+            members = members[_flattest(energy[members], way.share or share)]
             measured[:, k] += way.average(power[:, members][:, :, at] / shape[:, None, at], axis=(1, 2)) / 2
     better = np.maximum(better, 1e-3 * better.max(axis=1, keepdims=True) + 1e-12)  # JPEG makes zeros
     middle = better[:, (radius > 0.29) & (radius < 0.43)].mean(axis=1, keepdims=True)
     better = np.where(radius < 0.43, np.minimum(better, way.texture * middle), better)
-    return better / np.median(better[:, band], axis=1, keepdims=True), np.maximum(measured, 1e-12), flat
+    return better / np.median(better[:, band], axis=1, keepdims=True), np.maximum(measured, 1e-12), (share, steady)
+
+
+def _flat_share(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """The share of blocks that hold noise alone, and how steady their energy is: 1 for noise, less for texture.
+
+    In blocks of noise alone, the energy of one half of the frequencies does not depend on that of the other half: the
+    quieter half of a set of blocks, chosen by the one, is as loud as all of the set in the other.
+    """
+    share = 0.5
+    while True:
+        ratios = []
+        for chosen_by, seen_in in ((one, other), (other, one)):
+            order = np.argsort(chosen_by)
+            many = max(int(share * len(order)), 2 * _FEWEST)
+            ratios.append(seen_in[order[: many // 2]].mean() / max(seen_in[order[:many]].mean(), 1e-12))
+        steady = float(np.mean(ratios))
+        if steady > _STEADY or share * len(one) < 4 * _FEWEST:
+            return share, steady
+        share /= 2
 
 
 def _rising(values: np.ndarray) -> np.ndarray:
@@ -229,7 +247,9 @@ def _rising(values: np.ndarray) -> np.ndarray:
     return np.array(kept)
 
 
-def _coloured(brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float) -> Spectrum:
+def _coloured(
+    brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat: float, steady: float, coarse: bool
+) -> Spectrum:
     """The spectrum of correlated noise: its power at every frequency, summed by the trapezoid rule."""
     side = len(shape)
     shape = shape.copy()
@@ -239,24 +259,25 @@ def _coloured(brightness: np.ndarray, level: np.ndarray, shape: np.ndarray, flat
     weights[[0, -1]] = 0.5
     waves = weights * np.cos(np.pi * np.arange(side + 1) * np.arange(_LAGS + 1)[:, None] / side)
     covariance = waves @ extended @ waves.T / side**2
-    return Spectrum(brightness, _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat)
+    # texture that looks like noise is the worse error
+    doubt = 1.0 if coarse else min(1, flat / _FLAT) ** 0.5 * min(1, steady / _STEADY) ** 2
+    return Spectrum(
+        brightness, doubt * _LOSS**2 * level * covariance[0, 0], covariance / covariance[0, 0], flat, steady
+    )
 
 
-def _energy(power: np.ndarray, shape: np.ndarray, level: np.ndarray) -> tuple[np.ndarray, float]:
-    """How much each block has of the given frequencies in all planes together, and its degrees of freedom.
+def _energy(power: np.ndarray, shape: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """How much each block has of the given frequencies in all planes together; 1 is what noise has on average.
 
     Frequencies at which the noise is weak count less: JPEG leaves a few large ones among many zeros there.
     """
     weights = 1 / (shape + 0.2 * shape.max(axis=1, keepdims=True))
-    shares = weights * shape
-    energy = np.einsum("pnf,pf,pn->n", power, weights, 1 / level) / shares.sum()
-    return energy, float(shares.sum() ** 2 / (shares**2).sum())
+    return np.einsum("pnf,pf,pn->n", power, weights, 1 / level) / (weights * shape).sum()
 
 
-def _flattest(energy: np.ndarray, freedom: float, way: _Way) -> np.ndarray:
-    """Numbers of the blocks to measure in."""
-    fewest = min(_FEWEST, len(energy)) - 1
-    return np.flatnonzero(energy <= max(way.limit(energy, freedom), np.partition(energy, fewest)[fewest]))
+def _flattest(energy: np.ndarray, share: float) -> np.ndarray:
+    """Numbers of the share of blocks with the least energy."""
+    return np.argsort(energy)[: max(int(share * len(energy)), _FEWEST)]
 
 
 def _classes(brightness: np.ndarray) -> np.ndarray:
@@ -279,13 +300,16 @@ def _line(tilt: float, brightness: np.ndarray) -> np.ndarray:
     return np.maximum(1 - abs(tilt) + abs(tilt) * 2 * (x if tilt >= 0 else 1 - x), 4e-3)
 
 
-def _fit(brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, way: _Way) -> tuple[float, float]:
+def _fit(
+    brightness: np.ndarray, variance: np.ndarray, counts: np.ndarray, tilts: np.ndarray, below: float
+) -> tuple[float, float]:
     """(tilt, factor) of the curve factor * _line(tilt) for the variance that was measured in classes of brightness.
 
-    Rising for shot noise, falling for tone curves; by quantile regression of the logarithm.
+    Rising for shot noise, falling for tone curves; by quantile regression of the logarithm, so that the share `below`
+    of what was measured lies below the curve.
     """
-    best, found, below = np.inf, (0.0, 0.0), way.below
-    for tilt in way.tilts:
+    best, found = np.inf, (0.0, 0.0)
+    for tilt in tilts:
         ratio = np.log(variance / _line(tilt, brightness))
         order = np.argsort(ratio)
         share = np.cumsum(counts[order]) / counts.sum()

@@ -160,8 +160,9 @@ class Request:
 
     def command(self, source: str, *more: str) -> str:
         """The command line that makes the same bytes from the file `source`; `more` are words to add."""
-        level = self.level * self.frame.scale
-        words = ["denoise", source, "--sigma", f"{level:g}", *more]
+        words = ["denoise", source, *more]
+        if "--noise" not in more:
+            words += ["--sigma", f"{self.level * self.frame.scale:g}"]
         words += ["--strength-chroma", f"{self.chroma:g}"] if self.chroma != 1 else []
         words += ["--method", self.sampler.name, "--prior", self.prior.name, "--seed", str(self.seed)]
         if self.memory is not None and self.memory != pieces.default_memory():

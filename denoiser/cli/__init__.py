@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "remove the noise from image files (what happens when no command is named)",
     "demo": "add noise to a bundled photograph, denoise it, and show what was won",
     "evaluate": "compare methods on pictures with known truth: PSNR, SSIM, calibration, speed",
+    "noise": "measure the noise of pictures: level, how it follows brightness, grain",
     "reproduce": "the experiments of the paper",
     "train": "teach the learned field your own photographs (needs the extra `train`)",
     "measure": "mean, sum, spread, differences and profiles of regions, each with its error bar",
@@ -95,6 +96,9 @@ def _call(argv: list[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     warnings.showwarning = lambda message, *_args, **_kwargs: print(f"denoise: {message}", file=sys.stderr)
+    for name in ("stdout", "stderr"):  # closed by whoever started us: cron, a daemon
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if argv is None:
         for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the run
             with contextlib.suppress(AttributeError, ValueError):

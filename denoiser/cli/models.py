@@ -15,10 +15,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a paragraph a prior."""
     model = load_model()
+    count = model.card.get("photographs", "free")
     print(
-        "learned, learned-best: a pairwise Markov random field whose potentials a network reads off the noisy picture, in "
-        f"one pass or in the average of eight\n  {model.card.get('credits', 'learned here from free photographs')}\n"
-        f"  {model.path}"
+        "learned: a pairwise Markov random field whose potentials a network reads off the noisy picture, in the "
+        "average of two passes (learned-fast: one, learned-best: eight)\n"
+        f"  learned from {count} photographs, credited in the card beside it\n  {model.path}"
     )
     for name, path in available_priors().items():
         prior = load_prior(path)

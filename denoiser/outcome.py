@@ -57,7 +57,8 @@ class Outcome:
     def uncertainty(self) -> float:
         """The mean standard deviation of a pixel, over all of the picture that is finished."""
         total, count, std = 0.0, 0, self.std
-        for rows in np.array_split(std, max(std.size >> 22, 1)) if std.ndim else [std]:  # a copy would double the memory
+        parts = np.array_split(std, max(std.size >> 22, 1)) if std.ndim else [std]
+        for rows in parts:  # a copy of it all would double the memory
             known = rows[np.isfinite(rows)]
             total += float(known.sum(dtype=np.float64))
             count += known.size

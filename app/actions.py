@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QAction, QActionGroup, QMainWindow, QMenu, QToolBar
 
@@ -26,7 +26,7 @@ class Spec(NamedTuple):
 
 SPECS = [
     Spec("&File", "&Open…", "Ctrl+O", "choose_file", "Open a picture; or drop one on the window", "Open"),
-    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard", "Paste"),
+    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
     Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
     Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
     Spec("&File", "-", "", ""),
@@ -72,10 +72,10 @@ SPECS = [
     Spec("&View", "-", "", ""),
     Spec("&View", "&Fit", "0, Home", "viewer.fit", "The whole picture", "Fit"),
     Spec("&View", "&Actual size", "A", "viewer.actual_size", "A pixel is a pixel", "1:1"),
-    Spec("&View", "Zoom &in", "+, =", "viewer.zoom:1.25", "", "+"),
-    Spec("&View", "Zoom o&ut", "-", "viewer.zoom:0.8", "", "−"),
+    Spec("&View", "Zoom &in", "+, =", "viewer.zoom:1.25", "", "In"),
+    Spec("&View", "Zoom o&ut", "-", "viewer.zoom:0.8", "", "Out"),
     Spec("&View", "Auto &levels", "L", "auto_tone", "Black and white where the picture's values end", "Auto"),
-    Spec("&View", "Levels of the file", "Shift+L", "plain_tone", "Black and white as the file says"),
+    Spec("&View", "Levels of the file", "Shift+L", "plots.plain", "Black and white as the file says"),
     Spec("&View", "Region to the left", "Shift+Left", "viewer.move_region:-0.25,0"),
     Spec("&View", "Region to the right", "Shift+Right", "viewer.move_region:0.25,0"),
     Spec("&View", "Region up", "Shift+Up", "viewer.move_region:0,-0.25"),
@@ -85,6 +85,13 @@ SPECS = [
     Spec("&View", "Light", "Ctrl+Alt+1", "set_theme:light", "", "", "theme"),
     Spec("&View", "Dark", "Ctrl+Alt+2", "set_theme:dark", "", "", "theme"),
     Spec("&View", "F&ull screen", "F11", "full_screen"),
+    Spec("&Measure", "&Rectangle", "R", "draw:rectangle", "Measure a rectangle: mean, sum, spread", "Rectangle"),
+    Spec("&Measure", "&Ellipse", "E", "draw:ellipse", "Measure an ellipse"),
+    Spec("&Measure", "&Line", "D", "draw:line", "A profile along a line, with its band", "Line"),
+    Spec("&Measure", "Take &all away", "Shift+R", "measuring.clear", "No shapes any more"),
+    Spec("&Measure", "-", "", ""),
+    Spec("&Measure", "&Copy the numbers", "Ctrl+Shift+M", "copy_numbers", "To the clipboard, as CSV"),
+    Spec("&Measure", "&Save the numbers…", "Ctrl+Alt+M", "save:numbers", "As CSV"),
     Spec("&Help", "&Help and keys", "F1", "help", "All keys, and what the words mean", "Help"),
     Spec("&Help", "&About", "Shift+F1", "about", "Whom to cite"),
 ]
@@ -125,6 +132,8 @@ def build(window: QMainWindow) -> dict[str, QAction]:
     menus: dict[str, QMenu] = {}
     groups: dict[str, QActionGroup] = {}
     bar = QToolBar("Tools", movable=False, objectName="tools")
+    bar.setToolButtonStyle(Qt.ToolButtonTextBesideIcon)
+    bar.setIconSize(QSize(16, 16))
     bar.setContextMenuPolicy(Qt.PreventContextMenu)
     window.addToolBar(bar)
     before = ""

@@ -89,6 +89,12 @@ def heat_top(snapshot: Snapshot) -> float:
     return float(np.percentile(known, 99.5))
 
 
+def scale(scene: Scene, content: str) -> float | None:
+    """Grey levels at the bright end of a map of uncertainty; None for any other content."""
+    there = content == "uncertainty" and scene.a is not None and scene.a.sure
+    return heat_top(scene.a) / scene.source.grey if there else None
+
+
 def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
     """Bytes with a striped veil over what is not finished."""
     if done is None or done.all():
@@ -149,6 +155,13 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if not hours else f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
+def progress_words(snapshot: Snapshot, number: int, of: int) -> str:
+    """How far a run is, the `number`-th `of` several."""
+    which = f"{snapshot.plan.sampler.title} ({number} of {of})  " if of > 1 else ""
+    left = f"{duration(snapshot.eta)} left" if snapshot.eta >= 1 else "almost done"
+    return f"{which}{snapshot.step} of {snapshot.total} · {left}"
+
+
 def histograms(scene: Scene) -> dict[str, np.ndarray]:
     """How often each grey level occurs, in per mille."""
     out = {}
@@ -161,8 +174,11 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
     return out
 
 
-def readout(scene: Scene, row: int, column: int) -> str:
-    """The values under the cursor, in grey levels."""
+def readout(scene: Scene | None, at: tuple[int, int] | None) -> str:
+    """The values under the cursor, at (row, column), in grey levels; nothing where there are none."""
+    if scene is None or at is None:
+        return ""
+    row, column = at
     grey, black = scene.source.grey, scene.source.black
 
     def say(values: np.ndarray, form: str = "{:.0f}") -> str:

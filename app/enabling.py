@@ -17,7 +17,9 @@ def enable(window: object) -> None:
         (acts["show_region"], here), (acts["copy_command"], here),
         (acts["runner.undo"], runs and not running), (acts["runner.redo"], window.runner.undone and not running),
         (acts["measure"], here and not c.experiment), (acts["save:figure"], window.scene is not None),
-        (acts["auto_tone"], here), (acts["plain_tone"], here),
+        (acts["draw:rectangle"], here), (acts["draw:ellipse"], here), (acts["draw:line"], here),
+        (acts["copy_numbers"], window.measuring.numbers), (acts["save:numbers"], window.measuring.numbers),
+        (acts["auto_tone"], here), (acts["plots.plain"], here),
         (acts["save:result"], window.a is not None or (free and not c.experiment)),  # Save runs first if it must
     ):  # fmt: skip
         widget.setEnabled(bool(on))

@@ -58,7 +58,7 @@ class Estimator(QObject):
         self._background = background
         self._task: Task | None = None
         self._plan: Plan | None = None
-        self._wait = QTimer(self, singleShot=True, interval=400, timeout=self._begin)
+        self._wait = QTimer(self, singleShot=True, interval=60, timeout=self._begin)
 
     def ask(self, plan: Plan | None) -> None:
         """How long will this take? None: never mind."""

@@ -18,12 +18,14 @@ from .theme import Colours
 from .tone import PLAIN, Tone
 
 _QUALITY, _SPREAD, _HISTOGRAM = range(3)
+_ROOM = 420  # pixels that three plots need
 
 
 class Plots(pg.GraphicsLayoutWidget):
     """PSNR (or the change of an iteration), uncertainty, and how often grey levels occur, with handles for the tone."""
 
     tone_changed = Signal(object)  # Tone
+    plots: list = []  # noqa: RUF012
 
     def __init__(self, background: Background) -> None:
         super().__init__()
@@ -63,6 +65,15 @@ class Plots(pg.GraphicsLayoutWidget):
         self._tone = PLAIN
         self.show_tone(PLAIN)
 
+    def resizeEvent(self, event: object) -> None:
+        """Two plots where there is no room for three."""
+        super().resizeEvent(event)
+        room = self.width() >= _ROOM
+        if not self.plots:  # Qt sizes it before it is made
+            return
+        self.plots[_SPREAD].setVisible(room)
+        self.ci.layout.setColumnMaximumWidth(_SPREAD, 1e6 if room else 0)
+
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
         self._colours = colours
@@ -93,6 +104,11 @@ class Plots(pg.GraphicsLayoutWidget):
             self.handles[name].blockSignals(True)
             self.handles[name].setValue(at)
             self.handles[name].blockSignals(False)
+
+    def plain(self) -> None:
+        """As the file says."""
+        self.show_tone(PLAIN)
+        self.tone_changed.emit(PLAIN)
 
     def _dragged(self, handle: pg.InfiniteLine) -> None:
         """A handle was moved by hand; the others keep what they mean."""

@@ -16,10 +16,12 @@ from qtpy.QtWidgets import QFileDialog, QWidget
 
 from denoiser import images, outputs, panels
 from denoiser.files import label, write_bytes
+from denoiser.particles import to_csv
 
 from . import dialogs
 from .background import Background
 from .display import CONTENTS, Scene, caption, render
+from .measuring import LEVEL
 from .session import Run, table_csv
 from .viewer import Viewer
 
@@ -73,12 +75,17 @@ def _table(target: str, runs: list[Run]) -> None:
     write_bytes(target, table_csv(runs).encode())
 
 
+def _numbers(target: str, found: list) -> None:
+    write_bytes(target, to_csv(found, LEVEL).encode())
+
+
 KINDS = {
     "result": Kind("Save the result", "-denoised", "", _result),
     "std": Kind("Save the uncertainty, and a readable map beside it", "-uncertainty.png", _NUMBERS, _std),
     "residual": Kind("Save the residual", "-residual.png", _NUMBERS, _residual),
     "samples": Kind("Save the particles", "-particles.npz", "numpy archive (*.npz)", _samples),
     "figure": Kind("Save the views side by side", "-figure.png", "PNG (*.png)", _figure),
+    "numbers": Kind("Save the measurements", "-measured.csv", "CSV (*.csv)", _numbers),
     "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _table),
 }
 

@@ -20,12 +20,13 @@ import numpy as np
 
 from denoiser import images, metrics, noise
 from denoiser.fields import load_field
+from denoiser.noise import Noise
 from denoiser.outcome import Outcome, Progress, Result
 from denoiser.pieces import Region
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
-from .tone import PLAIN, Tone, first
+from .tone import PLAIN, Tone, few, first
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
@@ -42,6 +43,7 @@ class Source:
     picture: images.Picture
     path: str | None  # None: pasted
     measured: float  # noise level found in it, in grey levels
+    noise: Noise | None = None  # all that was found of it, in the file's units; None for nothing
     tone: Tone = PLAIN  # what it is shown with at first
 
     @property
@@ -81,11 +83,11 @@ class Source:
 
 def measure(picture: images.Picture, path: str | None) -> Source:
     """A picture with its noise level."""
-    level = noise.estimate_sigma(picture.pixels, picture.channel_axis) / picture.grey
-    level = level if np.isfinite(level) else 0.0
-    pixels = picture.pixels[::4, ::4] if picture.pixels.size > 10**7 else picture.pixels
-    tone = first((np.asarray(pixels, np.float32) - picture.black) / picture.grey)
-    return Source(picture, path, float(np.clip(round(level, 2), *_LEVELS)), tone)
+    found = noise.measure_noise(picture.pixels, picture.channel_axis, picture.units)
+    level = found.level / picture.grey
+    tone = first((np.asarray(few(picture.pixels), np.float32) - picture.black) / picture.grey)
+    shown = float(np.clip(round(level, 2), *_LEVELS))
+    return Source(picture, path, shown, found if level > 0 else None, tone)
 
 
 def load(path: str) -> Source:
@@ -111,6 +113,11 @@ class Plan:
     chroma: float = 1.0
     memory: int | None = None
 
+    @property
+    def automatic(self) -> bool:
+        """Whether the noise is the one that was measured, brightness, grain and all; a level set by hand is white."""
+        return not self.experiment and self.source.noise is not None and self.sigma == self.source.measured
+
     def noisy(self) -> np.ndarray:
         """The picture to denoise."""
         if not self.experiment:
@@ -120,7 +127,10 @@ class Plan:
     def request(self, noisy: np.ndarray, region: Region | None = None) -> Request:
         """The run on this picture, which `noisy` made, or on a region of it."""
         source = self.source
-        level = self.sigma * self.strength * source.grey
+        level: float | Noise = self.sigma * self.strength * source.grey
+        if self.automatic:
+            assert source.noise is not None
+            level = source.noise.scaled(self.strength)
         return Request(
             noisy, level, self.sampler, load_field(self.prior), self.seed, source.axis, white=source.picture.white,
             black=source.picture.black, memory=self.memory, region=region, chroma=self.chroma,
@@ -130,6 +140,8 @@ class Plan:
         """The command line that makes the same bytes."""
         corner = self.request(self.source.pixels[:2, :2])  # the words depend on the type of the pixels only
         more = ["--add-noise", f"{self.sigma:g}"] if self.experiment else []
+        if self.automatic:
+            more += ["--noise", "auto"] + (["--strength", f"{self.strength:g}"] if self.strength != 1 else [])
         return corner.command(self.source.path or "pasted.png", *more)
 
 

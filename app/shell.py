@@ -19,14 +19,19 @@ from qtpy.QtWidgets import (
     QProgressBar,
     QSplitter,
     QStackedWidget,
+    QTabWidget,
     QWidget,
 )
 
-from . import actions, collector, dialogs, theme
+from denoiser.particles import to_csv
+
+from . import actions, collector, dialogs, icons, theme
 from .background import Background
 from .controls import Controls
+from .measuring import LEVEL, Measuring
 from .opener import Opener, samples
 from .plots import Plots
+from .session import table_csv
 from .table import RunTable
 from .viewer import Viewer
 from .welcome import Welcome
@@ -47,6 +52,7 @@ class Shell(QMainWindow):
         self.viewer = Viewer(self.background)
         self.table = RunTable()
         self.plots = Plots(self.background)
+        self.measuring = Measuring(self.background, self.viewer)
         self._theme = "system"
         self.setWindowTitle("Denoise")
         self.setAcceptDrops(True)
@@ -74,10 +80,14 @@ class Shell(QMainWindow):
         self.welcome = Welcome()
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.viewer)
+        self.tabs = QTabWidget(documentMode=True)
+        self.tabs.addTab(self.table, "Runs")
+        self.tabs.addTab(self.measuring, "Measurements")
+        self.tabs.tabBar().setFocusPolicy(Qt.TabFocus)
         self.lower = QSplitter(Qt.Horizontal)
-        self.lower.addWidget(self.table)
+        self.lower.addWidget(self.tabs)
         self.lower.addWidget(self.plots)
-        self.lower.setSizes([452, 524])
+        self.lower.setSizes([500, 476])
         self.lower.setChildrenCollapsible(False)
         self.upper = QSplitter(Qt.Vertical)
         self.upper.addWidget(self.pages)
@@ -109,7 +119,7 @@ class Shell(QMainWindow):
 
     def fit_screen(self, room: QRect) -> None:
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
-        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(8, 40)))
+        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
     def open(self, path: str) -> None:
         """A file or a folder."""
@@ -145,6 +155,21 @@ class Shell(QMainWindow):
         dialogs.warn(self, title, text, trace if ours else "")
         self.tell(title)
 
+    def draw(self, kind: str) -> None:
+        """A rectangle, an ellipse or a line to measure."""
+        self.tabs.setCurrentWidget(self.measuring)
+        self.measuring.draw(kind)
+
+    def copy_table(self) -> None:
+        """To the clipboard."""
+        QApplication.clipboard().setText(table_csv(self.table.runs()))
+        self.tell("The table is on the clipboard")
+
+    def copy_numbers(self) -> None:
+        """The measurements to the clipboard."""
+        QApplication.clipboard().setText(to_csv(self.measuring.numbers, LEVEL))
+        self.tell("The measurements are on the clipboard")
+
     def set_mode(self, experiment: int) -> None:
         """Experiment or Restore."""
         self.controls.set_mode(bool(experiment))
@@ -163,8 +188,12 @@ class Shell(QMainWindow):
         self._theme = name if name in theme.THEMES else "system"
         colours = theme.apply(self._theme)
         self.acts[f"set_theme:{self._theme}"].setChecked(True)
+        for name, action in self.acts.items():
+            action.setIcon(icons.icon(name, colours.text, colours.faint, colours.on_accent))
+            action.setIconVisibleInMenu(False)
         self.viewer.dress(colours)
         self.plots.dress(colours)
+        self.measuring.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""

@@ -23,7 +23,7 @@ COLUMNS = {
     "seconds": ("Seconds", "How long it took"),
     "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 34, 100, 38, 46, 56, 60, 64, 88
+_WIDTHS = 24, 30, 100, 36, 42, 52, 58, 64, 74
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
 
 
@@ -75,6 +75,8 @@ class RunTable(QTableWidget):
     def show_runs(self, runs: list[Run], a: Run | None, b: Run | None) -> None:
         """Fill in all rows anew."""
         self._filling = True
+        for name in ("PSNR", "SSIM"):  # nobody knows them of a picture that came noisy
+            self.setColumnHidden(list(COLUMNS).index(name), bool(runs) and all(r.snapshot.psnr is None for r in runs))
         self.setSortingEnabled(False)
         self.setRowCount(len(runs))
         for row, run in enumerate(runs):

@@ -42,9 +42,9 @@ _STYLE = """
 * {{ outline: none; }}
 QToolTip {{ background: {panel}; color: {text}; border: 1px solid {border}; padding: 4px; }}
 QMenuBar {{ background: {window}; }}
-QToolBar {{ background: {window}; border: none; border-bottom: 1px solid {border}; padding: 4px 6px; spacing: 4px; }}
+QToolBar {{ background: {window}; border: none; border-bottom: 1px solid {border}; padding: 4px 6px; spacing: 2px; }}
 QToolBar::separator {{ width: 1px; margin: 4px 5px; background: {border}; }}
-QToolButton {{ padding: 4px 9px; border: 1px solid transparent; border-radius: 5px; }}
+QToolButton {{ padding: 4px 6px; border: 1px solid transparent; border-radius: 5px; }}
 QToolButton:hover {{ background: {panel}; border-color: {border}; }}
 QToolButton:checked {{ background: {accent}; color: {on_accent}; }}
 QToolButton:disabled {{ color: {faint}; }}
@@ -67,7 +67,12 @@ QPushButton#left {{ border-top-right-radius: 0; border-bottom-right-radius: 0; }
 QPushButton#right {{ border-top-left-radius: 0; border-bottom-left-radius: 0; border-left: none; }}
 QProgressBar {{ border: 1px solid {border}; border-radius: 5px; background: {panel}; }}
 QPushButton#choice {{ padding: 12px 28px; min-width: 220px; font-size: 12pt; border-color: {accent}; }}
-QToolButton[fold="true"] {{ padding: 3px 2px; color: {faint}; font-weight: bold; }}
+QToolButton[fold="true"], QToolButton[fold="true"]:checked {{ padding: 3px 2px; color: {faint}; font-weight: bold; }}
+QToolButton[fold="true"]:checked {{ background: transparent; }}
+QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {border}; }}
+QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {accent}; }}
+QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {accent}; }}
+QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {faint}; }}
 QProgressBar::chunk {{ background: {accent}; border-radius: 4px; }}
 QTableWidget {{ border: none; background: {panel}; gridline-color: {border}; }}
 QHeaderView::section {{ background: {window}; color: {faint}; border: none; padding: 4px; }}

@@ -13,6 +13,7 @@ from superqt import QElidingLabel, QLabeledSlider
 
 from denoiser.pieces import Region
 
+from .bar import Bar
 from .display import CONTENTS
 from .theme import Colours
 
@@ -83,7 +84,12 @@ class View(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         layout.addLayout(head)
-        layout.addWidget(self.canvas, 1)
+        self.bar = Bar()
+        self.bar.hide()
+        body = QHBoxLayout()
+        body.addWidget(self.canvas, 1)
+        body.addWidget(self.bar)
+        layout.addLayout(body, 1)
 
         self.picker.currentIndexChanged.connect(self._choose)
         self.slider.valueChanged.connect(lambda _: self.chosen.emit())

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 from denoiser.pieces import Region
 
 from .background import Background
-from .display import CONTENTS, Scene, caption, grey_bytes, render, why_empty
+from .display import CONTENTS, Scene, caption, grey_bytes, render, scale, why_empty
 from .theme import Colours
 from .view import View
 
@@ -32,6 +32,7 @@ class Drawn(NamedTuple):
     content: str
     pixels: Image
     words: str
+    scale: float | None  # grey levels at the bright end of an uncertainty map
 
 
 class Viewer(QWidget):
@@ -144,7 +145,10 @@ class Viewer(QWidget):
 
         def work(_: object) -> list[Drawn]:
             pairs = zip(contents, particles, strict=False)
-            return [Drawn(content, render(scene, content, at), caption(scene, content)) for content, at in pairs]
+            return [
+                Drawn(content, render(scene, content, at), caption(scene, content), scale(scene, content))
+                for content, at in pairs
+            ]
 
         self._background.start(work, done=lambda made: self._drawn(scene, made), failed=self._not_drawn)
 
@@ -158,12 +162,15 @@ class Viewer(QWidget):
         if scene.source is not (self.scene and self.scene.source):  # of a picture that is gone
             self.refresh()
             return
-        for view, (content, pixels, words) in zip(self.views, made, strict=False):
+        for view, (content, pixels, words, top) in zip(self.views, made, strict=False):
+            view.bar.show_scale(top)
             view.set_particles(scene.a.particles if scene.a is not None else 0)
             view.show_image(pixels, why_empty(scene, content))
             view.caption.setText(words)
         first = self.views[0]
         first.show_second(made[1].pixels if self.split else None)
+        if self.split:
+            first.bar.show_scale(next((part.scale for part in made if part.scale is not None), None))
         if self.split:
             first.caption.setText("  |  ".join(part.words or CONTENTS[part.content][0] for part in made))
         self._lay_patch()

@@ -16,16 +16,17 @@ from qtpy.QtWidgets import QApplication
 from denoiser.samplers import METHODS
 
 from .background import Task
-from .display import Scene, duration, levels, readout
+from .display import Scene, levels, progress_words
 from .enabling import enable
 from .estimate import Estimator
 from .leaving import Leaving
 from .looker import Looker
 from .runner import Runner
 from .saver import Saver, figure_panels
-from .session import Plan, Run, Snapshot, Source, table_csv
+from .session import Plan, Run, Snapshot, Source
 from .shell import Shell
-from .tone import PLAIN, Tone, auto
+from .tone import PLAIN, Tone, auto, few
+from .wiring import connect
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
 
@@ -46,44 +47,14 @@ class Window(Shell):
         self.idle_at_close = True  # whether all threads had ended when the window closed
         self._noise: Task | None = None
         self._may_close = False  # the user has been asked
+        self._save_next: Callable[[], object] | None = None  # what follows the save that follows this run
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
-        self._connect()
+        self.redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
+        connect(self)
         self.restore()
-        self._update_state()
-
-    def _connect(self) -> None:
-        c, r = self.controls, self.runner
-        c.run_button.clicked.connect(self.run)
-        c.cancel_button.clicked.connect(self.cancel)
-        c.compare_button.clicked.connect(self.compare)
-        c.measure_button.clicked.connect(self.measure)
-        c.preview_button.clicked.connect(self.acts["show_region"].trigger)
-        c.changed.connect(self._noise_changed)
-        c.mode_changed.connect(self.measure)
-        c.method_changed.connect(self._preview)
-        c.finished.connect(self.viewer.take_keys)
-        c.run_button.clicked.connect(self.viewer.take_keys)
-        r.state_changed.connect(self._update_state)
-        r.progressed.connect(self._progressed)
-        r.added.connect(self._added)
-        r.previewed.connect(self.viewer.show_patch)
-        c.changed.connect(self._asked_anew)
-        c.method_changed.connect(self._asked_anew)
-        self.looker.changed.connect(self._looked)
-        self.plots.tone_changed.connect(self.set_tone)
-        self.estimator.told.connect(c.tell_time)
-        self.welcome.answered.connect(self._answered)
-        self.table.chosen.connect(self.choose)
-        self.viewer.hovered.connect(self._hovered)
-        self.viewer.region_moved.connect(lambda _: self._preview())
-        self.opener.opened.connect(self._opened)
-        self.opener.busy.connect(lambda name: self.tell(f"Reading {name}…"))
-        self.saver.saved.connect(self._saved)
-        for part in (r, self.opener, self.saver):
-            part.failed.connect(self.report)
-        self._redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
+        self.update_state()
 
     # ---------------------------------------------------------------------------------- pictures
 
@@ -104,7 +75,7 @@ class Window(Shell):
         else:
             self.leaving.ask("Open another picture", self.a, take)
 
-    def _answered(self, experiment: bool) -> None:
+    def answered(self, experiment: bool) -> None:
         """What the user came for."""
         self.set_mode(experiment)
         path, self._pending = self._pending, ""
@@ -113,9 +84,11 @@ class Window(Shell):
         elif not experiment:
             self.choose_file()
 
-    def _opened(self, source: Source) -> None:
+    def opened(self, source: Source) -> None:
+        """A picture is there."""
         self.runner.clear()
         self.looker.end()
+        self.measuring.clear()
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
         self.controls.chroma.setEnabled(source.axis is not None)
@@ -130,7 +103,7 @@ class Window(Shell):
         else:
             self._show(Scene(source, False, source.pixels, tone=self.tone), fit=True)
             self.measure()
-            self._asked_anew()
+            self.asked_anew()
 
     def measure(self) -> None:
         """Set the noise level that was found."""
@@ -141,10 +114,6 @@ class Window(Shell):
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
         return None if self.source is None else self.controls.plan(self.source, method)
-
-    def _noise_changed(self) -> None:
-        if self.source is not None:
-            self._redo_noise.start()
 
     def _make_noise(self, fit: bool = False) -> None:
         plan = self._plan()
@@ -158,33 +127,31 @@ class Window(Shell):
             self._noise = None
             if plan.source is self.source:
                 self._show(self._scene(plan, noisy, a, b), fit)
-                self._preview()
+                self.preview()
                 if fit:
-                    self._asked_anew()
+                    self.asked_anew()
 
         self._noise = self.background.start(
             lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
         )
 
-    def _asked_anew(self) -> None:
+    def asked_anew(self) -> None:
         """Another plan: how long will it take, and, of a noisy picture, what will become of it?"""
         plan = None if self.runner.running else self._plan()
         self.estimator.ask(plan)
-        if plan is not None and self.scene is not None:
-            if plan.experiment:
-                self.looker.end()
-            else:
-                self.looker.begin(plan)
+        if plan is not None and plan.experiment:
+            self.looker.end()
+        elif plan is not None and self.scene is not None:
+            self.looker.begin(plan)
 
-    def _looked(self) -> None:
+    def looked(self) -> None:
+        """The first look has begun, gone on or ended."""
         if self.scene is not None and self.scene.looking != self.looker.on:
             self.scene = replace(self.scene, looking=self.looker.on)
             self.viewer.set_scene(self.scene)
-        self._update_state()
+        self.update_state()
         if self.looker.on and not self.runner.running:
-            self.tell(
-                f"First look, {100 * self.looker.share:.0f} %" if self.looker.busy else "First look: Run does it well"
-            )
+            self.tell(f"First look, {100 * self.looker.share:.0f} %" if self.looker.busy else "First look")
 
     def _scene(self, plan: Plan, noisy: object, a: Snapshot | None, b: Snapshot | None) -> Scene:
         return Scene(plan.source, plan.experiment, noisy, a, b, self.tone, self.looker.on)
@@ -201,20 +168,15 @@ class Window(Shell):
     def auto_tone(self) -> None:
         """Show nearly all that there is between black and white."""
         if self.scene is not None:
-            scene = self.scene
-            values = scene.noisy if scene.a is None else scene.a.mean
-            self.set_tone(auto(levels(values[::4, ::4] if values.size > 10**7 else values, scene.source)))
-
-    def plain_tone(self) -> None:
-        """As the file says."""
-        self.set_tone(PLAIN)
+            values = self.scene.noisy if self.scene.a is None else self.scene.a.mean
+            self.set_tone(auto(levels(few(values), self.scene.source)))
 
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
         self.viewer.set_scene(scene, fit)
         self.plots.show_curves(scene.experiment, scene.a, scene.b)
         self.plots.show_histogram(scene)
-        self._update_state()
+        self.update_state()
 
     # -------------------------------------------------------------------------------------- runs
 
@@ -237,26 +199,29 @@ class Window(Shell):
     def cancel(self) -> None:
         """Stop at once."""
         if self.runner.running:
+            self._save_next = None
             self.tell("Cancelled before there was a result")
             self.runner.cancel()
 
-    def _progressed(self, snapshot: Snapshot) -> None:
-        count, of = self.runner.batch
-        which = f"{snapshot.plan.sampler.title} ({count} of {of})  " if of > 1 else ""
-        left = f"{duration(snapshot.eta)} left" if snapshot.eta >= 1 else "almost done"
+    def progressed(self, snapshot: Snapshot) -> None:
+        """Show how far a run is."""
         self.progress.setRange(0, snapshot.total)
         self.progress.setValue(snapshot.step)
-        self.tell(f"{which}{snapshot.step} of {snapshot.total} · {left}")
+        self.tell(progress_words(snapshot, *self.runner.batch))
         b = self.b or self.a
         plan, other = snapshot.plan, b.snapshot if b else None
         self.scene = self._scene(plan, snapshot.noisy, snapshot, other)
         self.viewer.set_scene(self.scene)
         self.plots.show_curves(plan.experiment, snapshot, other)
 
-    def _added(self, run: Run) -> None:
+    def added(self, run: Run) -> None:
+        """A run has ended: it is result A."""
         self.a, self.b = run, self.a if self.a is not run else self.b
         state = "" if run.snapshot.complete else ", stopped"
         self.tell(f"{run.snapshot.step} iterations in {run.snapshot.seconds:.1f} s{state}")
+        then, self._save_next = self._save_next, None
+        if then is not None and run.snapshot.complete:
+            QTimer.singleShot(0, partial(self.save, "result", then))
 
     def choose(self, run: Run, as_b: bool) -> None:
         """Show a run of the table."""
@@ -267,13 +232,19 @@ class Window(Shell):
                 self.viewer.views[0].choose("b")
         else:
             self.a, self.b = run, self.b if self.b is not run else self.a
-        self._update_state()
+        self.update_state()
+
+    def measurable(self) -> tuple | None:
+        """What is measured: result A, or what the controls would make of the picture."""
+        snapshot = self.a.snapshot if self.a is not None else None
+        plan = snapshot.plan if snapshot else self._plan()
+        return None if self.scene is None else (plan, snapshot, self.scene.noisy)
 
     def exchange(self) -> None:
         """A for B."""
         if self.a is not None and self.b is not None:
             self.a, self.b = self.b, self.a
-            self._update_state()
+            self.update_state()
 
     def show_region(self) -> None:
         """The frame of the preview, on or off."""
@@ -283,16 +254,17 @@ class Window(Shell):
         self.viewer.show_region(on)
         if not on:
             self.runner.stop_preview()
-        self._update_state()
+        self.update_state()
 
-    def _preview(self) -> None:
+    def preview(self) -> None:
+        """Compute the frame of the preview anew."""
         plan = self._plan() if self.acts["show_region"].isChecked() else None
         if plan is not None and self.scene is not None:
             self.runner.preview(plan, self.viewer.region)
 
     # ------------------------------------------------------------------------------------- state
 
-    def _update_state(self) -> None:
+    def update_state(self) -> None:
         """Make everything on the screen say what is so."""
         runs, running = self.runner.runs, self.runner.running
         self.a = self.a if self.a in runs else (runs[-1] if runs else None)
@@ -305,6 +277,7 @@ class Window(Shell):
                 self.viewer.set_scene(scene)
                 self.plots.show_curves(scene.experiment, a, b)
                 self.plots.show_histogram(scene)
+                self.measuring.refresh()
         if running and self.runner.live is not None:  # the run that goes on is what is shown as A
             self.table.show_runs(runs, None, self.b or self.a)
         else:
@@ -318,32 +291,31 @@ class Window(Shell):
             self.progress.setRange(0, 0)
         self.progress.setVisible(busy)
 
-    def _hovered(self, at: tuple[int, int] | None) -> None:
-        self.readout.setText(readout(self.scene, *at) if at is not None and self.scene is not None else "")
-
     # -------------------------------------------------------------------------- saving, and the end
 
     def save(self, kind: str, then: Callable[[], object] | None = None) -> None:
         """One of saver.KINDS; `then`, if it is written in the end."""
         if self.source is None:
             return
+        if kind == "result" and self.a is None:  # nothing but a first look so far: the whole first
+            self._save_next = then or (lambda: None)
+            self.run()
+            return
         what: object = self.a
         if kind == "table":
             what = self.table.runs()
+        elif kind == "numbers":
+            what = self.measuring.numbers
         elif kind == "figure":
             what = figure_panels(self.scene, self.viewer)
         if what:
             self.saver.save(kind, what, self.source, self.source.picture.suffix, then)
 
-    def _saved(self, kind: str, what: object, message: str) -> None:
+    def saved_one(self, kind: str, what: object, message: str) -> None:
+        """Something was written."""
         if kind == "result" and isinstance(what, Run):
             what.saved = True
         self.tell(message)
-
-    def copy_table(self) -> None:
-        """To the clipboard."""
-        QApplication.clipboard().setText(table_csv(self.table.runs()))
-        self.tell("The table is on the clipboard")
 
     def copy_command(self) -> None:
         """The command that does the same as result A, or as the controls if there is none yet."""
@@ -369,7 +341,9 @@ class Window(Shell):
             self.leaving.ask("Close", self.a, self._close_unasked)
             return
         self.store()
-        self._redo_noise.stop()
+        self.redo_noise.stop()
+        self.estimator.stop()
+        self.looker.glance.stop()
         if self.saver.writing:  # a file is written to its end
             self.background.wait_for(lambda: not self.saver.writing, 60)
         self.runner.clear()

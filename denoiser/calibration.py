@@ -10,7 +10,7 @@ import numpy as np
 
 from denoiser.files import label
 
-QUALITIES = ("fast", "best")
+QUALITIES = ("fast", "normal", "best")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,8 @@ class Calibration:
         """From the card; ValueError for anything else."""
         try:
             levels, ratios, shifts = (np.asarray(table[key], np.float64) for key in ("levels", "ratios", "shifts"))
-            factors = {quality: np.asarray(table["factors"][quality], np.float64) for quality in QUALITIES}
+            given = {"normal": table["factors"]["fast"], **table["factors"]}  # cards of before had no "normal"
+            factors = {quality: np.asarray(given[quality], np.float64) for quality in QUALITIES}
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"{label(path)}: the calibration of its card is damaged") from None
         grid = (3, len(levels), len(ratios))

@@ -27,9 +27,8 @@ def checked_picture(image: Any, channel_axis: int | None) -> np.ndarray:
         raise ValueError(f"channel_axis {channel_axis} does not fit an image of shape {image.shape}")
     elif image.shape[channel_axis] not in (1, 3):
         raise ValueError(f"image must have 1 or 3 channels, got {image.shape[channel_axis]}")
-    sides = image.shape if channel_axis is None else np.delete(image.shape, channel_axis)
-    if min(sides) < 2:
-        raise ValueError(f"image must be at least 2x2 pixels, got shape {image.shape}")
+    if not image.size:
+        raise ValueError(f"image must have pixels, got shape {image.shape}")
     if image.dtype.kind == "f" and not np.isfinite(image).all():
         raise ValueError(f"image must be finite, got {np.count_nonzero(~np.isfinite(image))} NaN or Inf pixels")
     return image

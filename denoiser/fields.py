@@ -20,18 +20,19 @@ from denoiser.posterior import Posterior
 from denoiser.priors import Prior, available_priors, load_prior
 
 #: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
-LEARNED = {"learned": "fast", "learned-best": "best"}
+LEARNED = {"learned": "normal", "learned-fast": "fast", "learned-best": "best"}
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedPrior(Prior):
     """The structure of the learned field, and the network that fills in its potentials.
 
-    path: of the network's ONNX file; the card lies beside it. passes: "fast" for one, "best" for eight.
+    path: of the network's ONNX file; the card lies beside it.
+    passes: "fast" for one, "normal" for two, "best" for eight.
     """
 
     path: Path = Path()
-    passes: str = "fast"
+    passes: str = "normal"
 
     @property
     def model(self) -> Model:
@@ -65,7 +66,7 @@ def load_field(name_or_path: str | Path | Prior) -> Prior:
             raise ValueError(f"prior must be one of {', '.join(field_names())} or a model file, got {name!r}")
         return load_prior(name_or_path)
     model = load_model("learned" if name in LEARNED else name_or_path)
-    passes = LEARNED.get(name, "fast")
+    passes = LEARNED.get(name, "normal")
     same = FIELD.filters, FIELD.experts, FIELD.padding, FIELD.epsilon
     return LearnedPrior(name, *same, path=model.path, passes=passes)
 

@@ -270,8 +270,11 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
 
 def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
     """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
-    if min(_upright(pixels, channel_axis).shape[:2]) < 2:
-        raise ValueError("its noise cannot be measured: it must have at least 2x2 pixels")
+    upright = _upright(pixels, channel_axis)
+    if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
+        line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
+        level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0
+        return replace(Noise.flat(level, 255 * scale.grey), confidence=0.0)
     plain = scale.black == 0 and scale.white == 255
     return estimate_noise(pixels if plain else scale.to_grey(pixels), channel_axis, 255).in_units(
         scale.grey, scale.black

@@ -11,8 +11,8 @@ from denoiser.samplers import METHODS, Sampler, make_sampler
 
 QUALITIES = ("fast", "normal", "best")
 
-#: Without another word: the learned field, in one pass or in the average of eight.
-_LEARNED = {"fast": "learned", "normal": "learned", "best": "learned-best"}
+#: Without another word: the learned field, in one pass or in the average of two or eight.
+_LEARNED = {"fast": "learned-fast", "normal": "learned", "best": "learned-best"}
 #: On the Markov priors: method and options that a word for quality stands for.
 _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
     "fast": ("mp-svgd", {"particles": 8, "iterations": 16}),

@@ -22,6 +22,7 @@ from denoiser.gsm import GSM
 
 Offset = tuple[int, int]
 _LARGEST_LOG = 50  # of a scale, either way: far beyond what an expert can mean, well within float64
+_LARGEST, _LARGEST_TAP = 1e6, 1e3  # products of them with scales and grey levels still fit float32
 
 
 def _without_margin(taps: np.ndarray) -> np.ndarray:
@@ -228,8 +229,8 @@ def _parse(document: Any) -> Prior:
     padding, epsilon = _number(document, "padding"), _number(document, "epsilon")
     if padding < 0 or padding != int(padding) or padding > 1000:
         raise ValueError(f"padding must be a whole number from 0 to 1000, got {padding}")
-    if epsilon < 0:
-        raise ValueError(f"epsilon must be >= 0, got {epsilon}")
+    if not 0 <= epsilon <= _LARGEST:
+        raise ValueError(f"epsilon must be >= 0 and at most {_LARGEST:g}, got {epsilon}")
     entries = document.get("filters")
     if not isinstance(entries, list) or not entries or not all(isinstance(e, dict) for e in entries):
         raise ValueError("filters must be a list of at least one filter")
@@ -239,6 +240,8 @@ def _parse(document: Any) -> Prior:
         taps = _numbers(entry, "taps", where)
         if taps.ndim != 2 or max(taps.shape) > 15 or taps.size < 2:
             raise ValueError(f"{where}taps must be a matrix of 2 to 15x15 numbers, got shape {taps.shape}")
+        if np.abs(taps).max() > _LARGEST_TAP:
+            raise ValueError(f"{where}taps must be numbers between -{_LARGEST_TAP:g} and {_LARGEST_TAP:g}")
         if document.get("subtract_mean"):
             taps = taps - taps.mean()
         if document.get("convolution"):
@@ -247,11 +250,11 @@ def _parse(document: Any) -> Prior:
             raise ValueError(f"{where}taps must not all be equal to their mean")
         scales = _own_scales(entry, where) if shared is None else shared
         weights = _numbers(entry, "weights", where, len(scales))
-        if (weights < 0).any() or weights.sum() == 0:
-            raise ValueError(f"{where}weights must be >= 0 and not all 0")
+        if (weights < 0).any() or weights.sum() == 0 or weights.max() > _LARGEST:
+            raise ValueError(f"{where}weights must be >= 0, at most {_LARGEST:g}, and not all 0")
         precision = _number(entry, "precision", where)
-        if precision <= 0:
-            raise ValueError(f"{where}precision must be > 0, got {precision}")
+        if not 1 / _LARGEST <= precision <= _LARGEST:
+            raise ValueError(f"{where}precision must be > 0, from {1 / _LARGEST:g} to {_LARGEST:g}, got {precision}")
         filters.append(taps)
         experts.append(GSM(weights, scales, precision))
     return Prior(

@@ -137,9 +137,9 @@ class Request:
         for last in watch(self.iterate()):
             history.append(last.figures)
         assert last is not None  # every sampler yields at least once
-        mean, std = last.mean, last.std
+        mean = last.mean
         samples = last.samples if not brief else np.empty((0, *mean.shape), np.float32)
-        std = np.asarray(last.uncertainty) if brief else std
+        std = np.asarray(last.uncertainty) if brief else last.std
         seconds = time.perf_counter() - began
         return Result(
             mean, std, samples, seconds, self.sampler, self.level, history, last.draws, last.tiles, self.channel_axis
@@ -160,8 +160,9 @@ class Request:
 
     def command(self, source: str, *more: str) -> str:
         """The command line that makes the same bytes from the file `source`; `more` are words to add."""
-        level = self.level * self.frame.scale
-        words = ["denoise", source, "--sigma", f"{level:g}", *more]
+        words = ["denoise", source, *more]
+        if "--noise" not in more:
+            words += ["--sigma", f"{self.level * self.frame.scale:g}"]
         words += ["--strength-chroma", f"{self.chroma:g}"] if self.chroma != 1 else []
         words += ["--method", self.sampler.name, "--prior", self.prior.name, "--seed", str(self.seed)]
         if self.memory is not None and self.memory != pieces.default_memory():

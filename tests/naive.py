@@ -117,19 +117,53 @@ def factors_at(prior, shape, site, single_kernel):
     return found or [[site]]
 
 
-def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel):
-    """Eq. 10 at one site for particles x (M, height, width); h_of(factor sites) is the factor's bandwidth."""
+def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=None):
+    """Eq. 10 at one site for particles x (M, height, width); h_of(factor sites) is the factor's bandwidth.
+
+    batches: lists of particles that feel each other only; a partner of b - 1 stands for (M - 1) / (b - 1) particles.
+    """
     count = len(x)
+    batch_of = {i: list(batch) for batch in batches or [range(count)] for i in batch}
     factors = factors_at(prior, x.shape[1:], site, single_kernel)
     gradients, repulsions = np.zeros(count), np.zeros(count)
     for sites in factors:
         h = h_of(sites)
         for i in range(count):
-            for j in range(count):
+            for j in batch_of[i]:
+                weight = (1 if j == i else (count - 1) / (len(batch_of[i]) - 1)) / (count * len(factors))
                 z = sum((x[(i, *s)] - x[(j, *s)]) ** 2 for s in sites) / (2 * h)
-                gradients[i] += kernel_value(name, z) * scores[(j, *site)] / (count * len(factors))
-                push = -kernel_slope(name, z) * (x[(i, *site)] - x[(j, *site)]) / h
-                repulsions[i] += push / (count * len(factors))
+                gradients[i] += weight * kernel_value(name, z) * scores[(j, *site)]
+                repulsions[i] += -weight * kernel_slope(name, z) * (x[(i, *site)] - x[(j, *site)]) / h
+    return gradients, repulsions
+
+
+def responses_at(prior, shape, site):
+    """The filter responses that a site has a part in, each as [(site, tap), ...]; one of nothing if there are none."""
+    found = [
+        [((r, c), tap) for r, c, tap in sites]
+        for _, _, sites in cliques(prior, shape)
+        if any((r, c) == site and tap != 0 for r, c, tap in sites)
+    ]
+    return found or [[]]
+
+
+def response_forces(prior, x, scores, site, bandwidth_of):
+    """Eq. 10 at one site d with an RBF kernel of (r_x - r_y)^2 / h + (x_d - y_d)^2 / h_d for each response r."""
+    count = len(x)
+    forms = responses_at(prior, x.shape[1:], site)
+    gradients, repulsions = np.zeros(count), np.zeros(count)
+    x_d = [x[(i, *site)] for i in range(count)]
+    h_d = bandwidth_of(x_d)
+    for form in forms:
+        r = [sum(tap * x[(i, *s)] for s, tap in form) for i in range(count)]
+        own = sum(tap for s, tap in form if s == site)
+        h = bandwidth_of(r) if form else 1.0
+        for i in range(count):
+            for j in range(count):
+                k = kernel_value("rbf", (r[i] - r[j]) ** 2 / (2 * h) + (x_d[i] - x_d[j]) ** 2 / (2 * h_d))
+                gradients[i] += k * scores[(j, *site)] / (count * len(forms))
+                push = k * ((r[i] - r[j]) * own / h + (x_d[i] - x_d[j]) / h_d)
+                repulsions[i] += push / (count * len(forms))
     return gradients, repulsions
 
 

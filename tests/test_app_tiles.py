@@ -77,7 +77,7 @@ def test_a_cancelled_picture_in_tiles_is_finished_parts_and_a_veil(qtbot, window
     assert (shown[done] == np.clip(np.rint(snapshot.mean[done]), 0, 255)).all()
     assert np.abs(shown[~done].astype(float) - astronaut[~done]).mean() > 10  # the veil
     row, column = np.argwhere(~done)[0]
-    assert "not finished" in readout(scene, row, column)
+    assert "not finished" in readout(scene, (row, column))
     choose_files(monkeypatch, saved=tmp_path / "part.png")
     asked = []
     answer("Cancel", asked)

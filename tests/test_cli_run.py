@@ -266,7 +266,7 @@ def test_quality_and_options(folder, capsys):
     for words, found in {
         "--quality best --json": ("direct", "learned-best"),
         "--json": ("direct", "learned"),
-        "--quality fast --json": ("direct", "learned"),
+        "--quality fast --json": ("direct", "learned-fast"),
         "--quality fast --prior pairwise --iterations 2 --json": ("mp-svgd", "pairwise"),
         " ".join(["--quality best --prior pairwise", *few]): ("gibbs", "pairwise"),
         " ".join(["--quality best --method gibbs", *few]): ("gibbs", "foe3x3"),
@@ -691,3 +691,22 @@ def test_a_reader_that_has_seen_enough(folder):
     call = f"{sys.executable} -m denoiser models | head -1"
     done = subprocess.run(["bash", "-c", call], env=ENVIRONMENT, capture_output=True, text=True)
     assert (done.stderr, len(done.stdout.splitlines())) == ("", 1)
+
+
+def test_closed_streams(folder):
+    """Whoever starts us may have closed them: cron, a daemon."""
+    call = f"{sys.executable} -m denoiser a.png {' '.join(QUICK)}"
+    quiet = subprocess.run(["sh", "-c", f"{call} -o x.png 2>&-"], env=ENVIRONMENT, capture_output=True, check=False)
+    assert quiet.returncode == 0
+    assert (folder / "x.png").exists()
+    gone = subprocess.run(
+        ["sh", "-c", f"{call} -o - >&-"], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert (gone.returncode, gone.stderr) == (2, "denoise: standard output is closed; give -o FILE\n")
+    said = subprocess.run(["sh", "-c", f"{call} -o y.png >&-"], env=ENVIRONMENT, capture_output=True, check=False)
+    assert (said.returncode, said.stderr) == (0, b"")
+
+
+def test_samples_are_never_empty(folder):
+    assert denoise("a.png", "-o", "x.png", "--samples", "x.npz", quick=False) == 0
+    assert np.load("x.npz")["samples"].shape == (50, 24, 32)

@@ -1,5 +1,7 @@
 """Forces against their naive twins on odd-sized images, for both priors, kernels and kinds of neighbourhood."""
 
+from itertools import permutations
+
 import naive
 import numpy as np
 import pytest
@@ -39,22 +41,23 @@ def _bandwidths(h, posterior, single_kernel):
         (row, column), *others = sites
         window = tuple((r - row, c - column) for r, c in others)
         alone = not others and window not in windows
-        number = 0 if single_kernel or alone else windows.index(window)
+        number = 0 if single_kernel else len(windows) if alone else windows.index(window)
         return h[number, row * posterior.shape[1] + column]
 
     return h_of
 
 
-def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites):
+def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites, order=None, batches=None):
     forces = LocalForces(posterior, single_kernel=single_kernel, kernel=kernel, bandwidth=0.5)
     h = forces.refresh_bandwidths(x.reshape(len(x), -1))
-    gradients, repulsions = (f.reshape(x.shape) for f in forces.measure(x.reshape(len(x), -1)))
+    measured = forces.measure(x.reshape(len(x), -1), len(batches or [0]), order)
+    gradients, repulsions = (f.reshape(x.shape) for f in measured)
     scores = np.stack([naive.score(posterior.prior, p.astype(float), posterior.noisy, 12.0) for p in x])
     scale = np.abs(scores).mean()
     for site in sites:
         g, r = naive.mp_svgd_forces(
             posterior.prior, x.astype(float), scores, site, kernel,
-            _bandwidths(h, posterior, single_kernel), single_kernel,
+            _bandwidths(h, posterior, single_kernel), single_kernel, batches,
         )  # fmt: skip
         assert np.allclose(gradients[(slice(None), *site)], g, rtol=1e-4, atol=1e-4 * scale)
         assert np.allclose(repulsions[(slice(None), *site)], r, rtol=1e-4, atol=1e-4 * scale)
@@ -64,6 +67,47 @@ def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites):
 def test_local_forces(posterior, kernel, single_kernel):
     sites = np.ndindex(*posterior.shape)
     _compare_with_the_naive_twin(posterior, _particles(posterior), kernel, single_kernel, sites)
+
+
+@pytest.mark.parametrize("field", ["pairwise", "foe3x3", "as many as pairwise", "diagonal", "wider than the picture"])
+def test_forces_of_kernels_on_responses(field):
+    """Bandwidths come from medians that are right to 1 %; three particles have three distances, and the middle one."""
+    prior = ODD_FIELDS.get(field) or load_prior(field)
+    shape = (11, 13) if prior.colours == 2 else (5, 7)
+    posterior = Posterior(prior, np.random.default_rng(0).normal(100, 20, shape), 12.0, padding=0)
+    x = _particles(posterior, 3)
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.5, responses=True)
+    forces.refresh_bandwidths(x.reshape(3, -1))
+    gradients, repulsions = (f.reshape(x.shape) for f in forces.measure(x.reshape(3, -1)))
+    scores = np.stack([naive.score(prior, p.astype(float), posterior.noisy, 12.0) for p in x])
+
+    def bandwidth(r):
+        return 0.5 * sorted([(r[0] - r[1]) ** 2, (r[1] - r[2]) ** 2, (r[2] - r[0]) ** 2])[1]
+
+    scale, push = np.abs(scores).mean(), np.abs(repulsions).mean()
+    for site in np.ndindex(*shape):
+        g, r = naive.response_forces(prior, x.astype(float), scores, site, bandwidth)
+        assert np.allclose(gradients[(slice(None), *site)], g, rtol=0.03, atol=0.03 * scale)
+        assert np.allclose(repulsions[(slice(None), *site)], r, rtol=0.03, atol=0.1 * push)
+
+
+def test_local_forces_in_batches(posterior, kernel):
+    """Seven particles in a shuffled order, cut into parts of two, two and three."""
+    order = np.array([3, 0, 6, 2, 5, 1, 4])
+    batches = [[3, 0], [6, 2], [5, 1, 4]]
+    sites = list(np.ndindex(*posterior.shape))[::3]
+    _compare_with_the_naive_twin(posterior, _particles(posterior, 7), kernel, False, sites, order, batches)
+
+
+def test_batches_are_unbiased(posterior):
+    """The average over all ways to cut six particles into pairs is what all of them feel together."""
+    x = _particles(posterior).reshape(6, -1)
+    forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.5)
+    forces.refresh_bandwidths(x)
+    together = np.stack(forces.measure(x))
+    orders = [np.array(p) for p in permutations(range(6)) if p[0] < p[1] and p[2] < p[3] and p[4] < p[5]]
+    apart = np.mean([forces.measure(x, 3, order) for order in orders], axis=0)
+    assert np.allclose(apart, together, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("single_kernel", [False, True])

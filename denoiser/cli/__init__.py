@@ -96,6 +96,9 @@ def _call(argv: list[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     warnings.showwarning = lambda message, *_args, **_kwargs: print(f"denoise: {message}", file=sys.stderr)
+    for name in ("stdout", "stderr"):  # closed by whoever started us: cron, a daemon
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if argv is None:
         for stream in (sys.stdout, sys.stderr):  # a name that the terminal cannot show must not end the run
             with contextlib.suppress(AttributeError, ValueError):

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from denoiser.noise import Noise
 from denoiser.presets import QUALITIES, choose
 from denoiser.samplers import METHODS, flag
 
+_DRAWN = 50  # candidate pictures, where a method needs none for its mean
 EXAMPLES = """\
 examples:
   denoise photo.jpg                        writes photo-denoised.jpg; measures the noise itself
@@ -165,6 +166,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         sampler, loaded = choose(arguments.quality, method, arguments.prior, options)
     except (ValueError, OSError) as error:
         wrong(str(error))
+    if arguments.samples is not None and sampler.uncertain and not sampler.kept:
+        sampler = replace(sampler, particles=_DRAWN)  # type: ignore[call-arg]
     for name in ("std", "samples"):
         if getattr(arguments, name) is not None and not sampler.uncertain:
             wrong(f"--{name}: {method} gives one picture, and no idea how sure it is")
@@ -201,6 +204,8 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
         wrong("- is for one input")
     if to_stdout and arguments.json:
         wrong("--json would mix with the picture on standard output; give -o FILE")
+    if to_stdout and sys.__stdout__ is None:
+        wrong("standard output is closed; give -o FILE")
     if to_stdout and sys.stdout.isatty():
         wrong("a picture is not written to a terminal; give -o FILE, or > FILE")
     if arguments.output == "":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,7 @@ from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
 from denoiser.files import label, write_bytes
 from denoiser.noise import Noise, measure_noise
-from denoiser.particles import draw_particles
-from denoiser.pieces import Region
+from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, to_csv
 from denoiser.presets import QUALITIES, choose
 from denoiser.run import Request
 from denoiser.samplers import METHODS
@@ -73,30 +72,6 @@ class _Item(argparse.Action):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), (kind, value)])
 
 
-@dataclass(frozen=True, eq=False)
-class Item:
-    """Something to measure. box: the pixels that it needs. mask: of the picture, for all but lines."""
-
-    name: str
-    kind: str
-    box: Region
-    mask: np.ndarray | None = None
-    ends: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """A line of the table: one quantity of an item, of one channel; `distance` along a line, else None."""
-
-    item: str
-    channel: str
-    quantity: str
-    distance: float | None
-    value: float
-    low: float
-    high: float
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Read, draw particles where they are needed, measure, print."""
     if not arguments.items:
@@ -111,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         wrong(str(error))
     picture = images.read(arguments.file)
-    items = [_item(number, kind, value, picture) for number, (kind, value) in enumerate(arguments.items, 1)]
+    items = [_item(f"{kind} {n}", kind, value, picture) for n, (kind, value) in enumerate(arguments.items, 1)]
     scale, axis = picture.units, picture.channel_axis
     noise = measure_noise(picture.pixels, axis, scale)
     if arguments.sigma is not None:
@@ -121,123 +96,70 @@ def run(arguments: argparse.Namespace) -> int:
     request = Request(
         picture.pixels, noise, sampler, prior, arguments.seed, axis, scale.white, scale.black, arguments.memory
     )
-    numbers = list(measured(request, items, arguments.level))
-    for line in lines(numbers, arguments.level):
+    found = list(numbers(partial(draw_particles, request), items, arguments.level))
+    for line in lines(found, arguments.level):
         print(line)
     if arguments.csv:
-        write_bytes(arguments.csv, to_csv(numbers, arguments.level).encode())
+        write_bytes(arguments.csv, to_csv(found, arguments.level).encode())
     if arguments.plot:
-        write_bytes(arguments.plot, plot(numbers, arguments.level))
+        write_bytes(arguments.plot, plot(found, arguments.level))
     return 0
 
 
 def _check(target: str, arguments: argparse.Namespace) -> None:
-    import os
-
     if os.path.lexists(target) and (images.same_file(arguments.file, target) or not arguments.overwrite):
         raise ValueError(f"{label(target)}: exists already; --overwrite replaces it (but never the picture)")
     if images.same_file(arguments.file, target):
         raise ValueError(f"{label(target)}: is the picture itself")
 
 
-def _item(number: int, kind: str, value: Any, picture: images.Picture) -> Item:
+def _item(name: str, kind: str, value: Any, picture: images.Picture) -> Item:
+    """What a word of the command line names."""
     shape = picture.pixels.shape[:2]
     if kind == "line":
-        x1, y1, x2, y2 = value
-        measure.check_line(shape, (x1, y1), (x2, y2))
-        top, left = (max(int(min(pair) - 1.5), 0) for pair in ((y1, y2), (x1, x2)))
-        bottom, right = (
-            min(int(max(a, b) + 2.5), side) for (a, b), side in zip(((y1, y2), (x1, x2)), shape, strict=True)
-        )
-        return Item(f"line {number}", kind, Region(top, left, bottom, right), ends=value)
-    if kind == "mask":
-        pixels = images.read(value).pixels
-        mask = np.asarray(pixels != 0 if pixels.ndim == 2 else pixels.any(axis=-1))
-        if mask.shape != shape:
-            sizes = f"{mask.shape[1]} x {mask.shape[0]}, the picture {shape[1]} x {shape[0]}"
-            raise ValueError(f"{label(value)}: must have the size of the picture; it has {sizes}")
-    else:
-        mask = (measure.rectangle if kind == "region" else measure.ellipse)(shape, *value)
-    return Item(f"{kind} {number}", kind, Region(*measure.bounds(mask)), mask)
+        return line_item(name, shape, *value)
+    if kind != "mask":
+        return mask_item(name, (measure.rectangle if kind == "region" else measure.ellipse)(shape, *value))
+    pixels = images.read(value).pixels
+    mask = np.asarray(pixels != 0 if pixels.ndim == 2 else pixels.any(axis=-1))
+    if mask.shape != shape:
+        sizes = f"{mask.shape[1]} x {mask.shape[0]}, the picture {shape[1]} x {shape[0]}"
+        raise ValueError(f"{label(value)}: must have the size of the picture; it has {sizes}")
+    return mask_item(name, mask)
 
 
-def measured(request: Request, items: list[Item], level: float) -> Iterator[Number]:
-    """All numbers: of every item, and of the differences of every two regions."""
-    means: list[tuple[Item, np.ndarray]] = []
-    for item in items:
-        samples = draw_particles(request, item.box)
-        if item.kind == "line":
-            x1, y1, x2, y2 = item.ends
-            start, end = (x1 - item.box.left, y1 - item.box.top), (x2 - item.box.left, y2 - item.box.top)
-            profile = measure.profile(samples, start, end, level)
-            yield from _rows(item.name, "value", profile.values, profile.distance)
-            continue
-        assert item.mask is not None
-        inside = item.box.of(item.mask)
-        for quantity, found in measure.region(samples, inside, level).items():
-            yield from _rows(item.name, quantity, found)
-        for other, theirs in means:
-            found = measure.measure(theirs - samples[:, inside].mean(axis=1, dtype=np.float64), np.asarray, level)
-            yield from _rows(f"{other.name} - {item.name}", "mean", found)
-        means.append((item, samples[:, inside].mean(axis=1, dtype=np.float64)))
-
-
-def _rows(name: str, quantity: str, found: measure.Measurement, distance: np.ndarray | None = None) -> Iterator[Number]:
-    """A Number for every channel and every step along a line."""
-    count = 1 if distance is None else len(distance)
-    table = [np.reshape(part, (count, -1)) for part in (found.value, found.low, found.high)]
-    channels = ("",) if table[0].shape[1] == 1 else ("red", "green", "blue")
-    for c, channel in enumerate(channels):
-        for step in range(count):
-            at = None if distance is None else float(distance[step])
-            value, low, high = (float(part[step, c]) for part in table)
-            yield Number(name, channel, quantity, at, value, low, high)
-
-
-def lines(numbers: list[Number], level: float) -> Iterator[str]:
+def lines(found: list[Number], level: float) -> Iterator[str]:
     """For people; profiles are left to --csv and --plot but for their length."""
     yield f"intervals of {100 * level:g} %"
-    for n in numbers:
+    for n in found:
         if n.distance is None:
             name = f"{n.item}{', ' + n.channel if n.channel else ''}"
             yield f"{name}: {n.quantity} {n.value:.6g}  ({n.low:.6g} to {n.high:.6g})"
-    for name in dict.fromkeys(n.item for n in numbers if n.distance is not None):
-        along = [n for n in numbers if n.item == name]
+    for name in dict.fromkeys(n.item for n in found if n.distance is not None):
+        along = [n for n in found if n.item == name]
         values = [n.value for n in along]
         reach = np.mean([(n.high - n.low) / 2 for n in along])
         yield f"{name}: {len(along)} values from {min(values):.6g} to {max(values):.6g}, each +- {reach:.3g} or so"
 
 
-def to_csv(numbers: list[Number], level: float) -> str:
-    """One line a number."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["item", "channel", "quantity", "distance", "value", "low", "high", "level"])
-    for n in numbers:
-        at = "" if n.distance is None else f"{n.distance:g}"
-        values = (f"{v:.9g}" for v in (n.value, n.low, n.high))
-        writer.writerow([n.item, n.channel, n.quantity, at, *values, f"{level:g}"])
-    return out.getvalue()
-
-
 _INK = {"": "#2563c9", "red": "#c43c39", "green": "#3a8f4d", "blue": "#2563c9"}
 
 
-def plot(numbers: list[Number], level: float) -> bytes:
+def plot(found: list[Number], level: float) -> bytes:
     """Profiles with their bands above, means with their error bars below, as PNG."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ValueError("--plot needs matplotlib: pip install 'mpsvgd[plots]'") from None
-    profiles = list(dict.fromkeys((n.item, n.channel) for n in numbers if n.distance is not None))
-    means = [n for n in numbers if n.distance is None and n.quantity == "mean"]
+    profiles = list(dict.fromkeys((n.item, n.channel) for n in found if n.distance is not None))
+    means = [n for n in found if n.distance is None and n.quantity == "mean"]
     parts = [bool(profiles), bool(means)]
     figure = Figure(figsize=(7, 3.2 * sum(parts)), layout="constrained")
     axes = list(np.atleast_1d(figure.subplots(sum(parts), 1)))
     if profiles:
         axis = axes.pop(0)
         for item, channel in profiles:
-            along = [n for n in numbers if (n.item, n.channel) == (item, channel)]
+            along = [n for n in found if (n.item, n.channel) == (item, channel)]
             x = [n.distance for n in along]
             axis.fill_between(x, [n.low for n in along], [n.high for n in along], color=_INK[channel], alpha=0.25, lw=0)
             axis.plot(x, [n.value for n in along], color=_INK[channel], lw=1.2, label=f"{item} {channel}".strip())

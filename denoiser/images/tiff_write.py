@@ -10,8 +10,9 @@ import numpy as np
 from denoiser.images import exif, tiff_pixels
 from denoiser.images.exif import Directory, Entry
 from denoiser.images.picture import Picture, join_alpha
-from denoiser.images.tiff import EXTRA, ICC, LAYOUT, LIMITS, RESOLUTION_UNIT, XMP
+from denoiser.images.tiff import DESCRIPTION, EXTRA, ICC, LAYOUT, LIMITS, RESOLUTION_UNIT, XMP
 
+_STACK = {DESCRIPTION, 50838, 50839}  # the words of ImageJ and OME on all pages
 _STRIP_BYTES = 1 << 18
 _KIND = {"u": 1, "i": 2, "f": 3}
 
@@ -23,6 +24,8 @@ def encode(pages: list[tuple[np.ndarray, np.ndarray | None, Picture | None]]) ->
     parts: list[bytes] = []
     for number, (pixels, alpha, like) in enumerate(pages):
         strips, tags = _page(pixels, alpha, like, order)
+        if like is not None and like.pages > len(pages):  # one of a stack, which ImageJ's or OME's words would miss
+            tags = {tag: value for tag, value in tags.items() if tag not in _STACK}
         # a directory may lie anywhere: here it comes first, as long as it will be, and then its strips
         start = sum(map(len, parts), len(body))
         size = len(exif.write_directory(tags, order, start))

@@ -16,7 +16,7 @@ SIGMAS = (10.0, 20.0)
 LONG = "gibbs:samples=600,chains=2"
 ONE_CHAIN = "gibbs:chains=1"
 PEERS = ("tv", "nlm", "wavelet", "bm3d")
-LEARNED = ("direct", "direct@learned-best", "mp-svgd@learned", "gibbs@learned", "svgd@learned")
+LEARNED = ("direct@learned-fast", "direct", "direct@learned-best", "mp-svgd@learned", "gibbs@learned", "svgd@learned")
 WHY = (
     "Which ten images the paper used was never published, nor its noise. Ours are other BSD images, reduced to 240x160 "
     "in another way, so absolute values differ by some tenths of a dB: compare the differences between methods, which "

@@ -162,20 +162,26 @@ class Conditional:
 
 
 def reweighted_means(
-    posterior: Posterior, tables: Iterable[np.ndarray], tolerance: float, x: np.ndarray | None = None
+    stencil: Stencil,
+    posterior: Posterior,
+    tables: Iterable[np.ndarray],
+    tolerance: float,
+    x: np.ndarray | None = None,
 ) -> Iterator[np.ndarray]:
-    """From the flat image x (default: the noisy one), yield the next image of IRLS for each set of score tables."""
+    """From the flat image x (default: the noisy one), yield the next image of IRLS for each set of score tables.
+
+    stencil: `posterior.stencil`, or `posterior.exact_stencil` to compute in float64.
+    """
     prior, shape = posterior.prior, posterior.shape
-    stencil = posterior.exact_stencil
-    noisy = posterior.noisy.ravel()
-    shift = np.zeros(stencil.size) if x is None else x - noisy  # the unknown
+    noisy: np.ndarray = posterior.noisy.astype(stencil.dtype).ravel()
+    shift = np.zeros(stencil.size, stencil.dtype) if x is None else x - noisy  # the unknown
     noisy_responses = stencil.responses(noisy)
-    precisions = np.empty(stencil.cliques)
-    constant = posterior.noise_precision.ravel() + prior.epsilon
+    precisions: np.ndarray = np.empty(stencil.cliques, stencil.dtype)
+    constant: np.ndarray = (posterior.noise_precision.ravel() + prior.epsilon).astype(stencil.dtype)
     scratch = stencil.workspace()
     for table in tables:
         responses = stencil.responses(noisy + shift)
         _expected_precisions(table, responses, shape[1], stencil.extents, precisions)
-        b = stencil.adjoint(-precisions * noisy_responses, -prior.epsilon * noisy)
+        b = stencil.adjoint(-precisions * noisy_responses, noisy.dtype.type(-prior.epsilon) * noisy)
         _solve(stencil, precisions, constant, b, shift, tolerance, scratch)
         yield noisy + shift

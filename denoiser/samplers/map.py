@@ -38,7 +38,7 @@ class Map(Sampler):
         tolerance = 1e-4  # far from the mode a rough solve does
         before = posterior.noisy.ravel()
         for _ in range(self.iterations):
-            (image,) = reweighted_means(posterior, [posterior.tables], tolerance, before)
+            (image,) = reweighted_means(posterior.exact_stencil, posterior, [posterior.tables], tolerance, before)
             change = float(np.sqrt(np.mean((image - before) ** 2)))
             before = image
             yield Estimate(image.reshape(shape), still, nothing, {"change": change})

@@ -27,17 +27,35 @@ class MPSVGD(ParticleSampler):
 
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
+    view: str = option(
+        "sites", "what kernels look at: a factor's sites, as in the paper; or response and site, each on its scale",
+        choices=("sites", "responses"),
+    )  # fmt: skip
+    batch: int = option(0, "particles that feel each other in a sweep, drawn anew in each; 0: all of them", low=0)
 
-    def mover(self, target: Target) -> Mover:
-        forces = LocalForces(target, single_kernel=self.single_kernel, kernel=self.kernel, bandwidth=self.bandwidth)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.view == "responses" and (self.single_kernel or self.kernel != "rbf"):
+            raise ValueError(f"view must be sites for {self.name} with the kernel {self.kernel}, got 'responses'")
+
+    def mover(self, target: Target, rng: np.random.Generator) -> Mover:
+        forces = LocalForces(
+            target,
+            single_kernel=self.single_kernel,
+            kernel=self.kernel,
+            bandwidth=self.bandwidth,
+            responses=self.view == "responses",
+        )
         power = np.zeros(target.size, np.float32)
+        batches = max(self.particles // max(self.batch, 2), 1) if self.batch else 1  # of `batch` particles or more
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:
                 forces.refresh_bandwidths(x)
             if move.fresh:
                 power[:] = 0
-            forces.sweep(x, move.step, power, move.tables)
+            order = rng.permutation(len(x)) if batches > 1 else None
+            forces.sweep(x, move.step, power, move.tables, batches, order)
 
         return move_all
 

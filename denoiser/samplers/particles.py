@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from denoiser.jit import kernel
 from denoiser.priors import FilterBank
 from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.starts import start
@@ -31,32 +30,14 @@ FINE_STEP = 0.03  # first step of the second stage, in units of sigma
 _STRIP = 4096  # pixels whose moments are one task
 
 
-@kernel()
-def _moments(x, mean, std):  # type: ignore[no-untyped-def]
-    """Mean and standard deviation over the particles, for a strip of pixels."""
-    count = len(x)
-    for d in range(x.shape[1]):
-        mean[d] = 0
-        std[d] = 0
-    for i in range(count):
-        for d in range(x.shape[1]):
-            mean[d] += x[i, d]
-    for d in range(x.shape[1]):
-        mean[d] /= count
-    for i in range(count):
-        for d in range(x.shape[1]):
-            std[d] += (x[i, d] - mean[d]) ** 2
-    for d in range(x.shape[1]):
-        std[d] = np.sqrt(std[d] / max(count - 1, 1))
-
-
 def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     """The Estimate of flat particles x; `before` is the mean before the last move, for the figure `change`."""
     mean, std = np.empty(x.shape[1]), np.empty(x.shape[1])
 
     def task(begin: int) -> None:
         strip = slice(begin, begin + _STRIP)
-        _moments(x[:, strip], mean[strip], std[strip])
+        values = x[:, strip].astype(np.float64)
+        mean[strip], std[strip] = values.mean(axis=0), values.std(axis=0, ddof=1)
 
     parallel(task, range(0, x.shape[1], _STRIP))
     change = float(np.sqrt(np.mean((mean - before.ravel()) ** 2)))
@@ -130,8 +111,8 @@ class ParticleSampler(Sampler):
     def bytes_per_pixel(self, prior: FilterBank) -> int:
         return 5 * self.particles + solver_bytes(prior)
 
-    def mover(self, target: Target) -> Mover:
-        """What moves the particles of a run on this target."""
+    def mover(self, target: Target, rng: np.random.Generator) -> Mover:
+        """What moves the particles of a run on this target; `rng` is for what it does at random."""
         raise NotImplementedError
 
     def estimates(
@@ -143,7 +124,7 @@ class ParticleSampler(Sampler):
         else:
             x = np.array(first, np.float32).reshape(self.particles, target.size)
         mean = x.mean(axis=0, dtype=np.float64)
-        mover = self.mover(target)
+        mover = self.mover(target, rng)
         for sweep, move in enumerate(schedule(self.optimiser, self.iterations, target)):
             mover(x, sweep, move._replace(step=self.step * move.step))
             latest = estimate(x, target, mean)

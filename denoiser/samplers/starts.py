@@ -26,13 +26,14 @@ def start(target: Target, rng: np.random.Generator, count: int, kind: str) -> np
 
 def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) -> np.ndarray:
     x = np.empty((count, posterior.size), np.float32)
-    *_, smooth = reweighted_means(posterior, [posterior.capped_tables(2 / posterior.sigma**2)] * 4, 1e-2)
+    tables = [posterior.capped_tables(2 / posterior.sigma**2)] * 4
+    *_, smooth = reweighted_means(posterior.stencil, posterior, tables, 1e-2)
 
     def pair(item: tuple[int, np.random.Generator]) -> None:
         first, child = item
         conditional = Conditional(posterior, child, tolerance=0.03)  # a rough draw does: the sweeps come after
-        conditional.draw_scales(smooth.astype(np.float32))
-        middle = conditional.solve_mean(False, (smooth - posterior.noisy.ravel()).astype(np.float32))
+        conditional.draw_scales(smooth)
+        middle = conditional.solve_mean(False, smooth - conditional.noisy)
         deviation = conditional.solve_noise()
         x[first] = middle + deviation
         if first + 1 < count:

@@ -30,7 +30,7 @@ class SVGD(ParticleSampler):
     def bytes_per_pixel(self, prior: FilterBank) -> int:
         return 40 * self.particles + solver_bytes(prior)  # forces and scores of all particles at a time
 
-    def mover(self, target: Target) -> Mover:
+    def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         powers = np.zeros((2, target.size), np.float32)
         split = self.optimiser != "adagrad"
 

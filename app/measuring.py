@@ -1,0 +1,209 @@
+"""Measuring in the window: shapes drawn on the picture, and a table of numbers with their error bars.
+
+SPDX-License-Identifier: GPL-3.0-or-later
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from denoiser import measure
+from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers
+from denoiser.pieces import Region
+
+from .background import Background, Task
+from .session import Plan, Snapshot
+from .theme import Colours
+from .viewer import Viewer
+
+LEVEL = 0.9
+_COLUMNS = ("What", "", "Quantity", "Value", "90 % interval")
+
+
+def find(plan: Plan, snapshot: Snapshot | None, noisy: np.ndarray, items: list[Item]) -> list[Number]:
+    """The numbers of all items in grey levels of 255, from the particles of a result or from others drawn for them."""
+    source = plan.source
+
+    def draw(box: Region) -> np.ndarray:
+        if snapshot is not None and snapshot.particles > 1 and snapshot.complete:
+            outcome = snapshot.outcome.samples
+            samples = outcome[:, box.top : box.bottom, box.left : box.right]
+        else:
+            samples = draw_particles(plan.request(noisy), box)
+        return (np.asarray(samples, np.float64) - source.black) / source.grey
+
+    return list(numbers(draw, items, LEVEL))
+
+
+class Measuring(QWidget):
+    """The shapes, the table and the profile. `ask` gives plan, result A and noisy picture, or None."""
+
+    changed = Signal()  # other numbers
+    failed = Signal(str)
+
+    def __init__(self, background: Background, viewer: Viewer) -> None:
+        super().__init__()
+        self._background, self._viewer = background, viewer
+        self.ask: Callable[[], tuple[Plan, Snapshot | None, np.ndarray] | None] = lambda: None
+        self.shapes: list[tuple[str, pg.ROI]] = []
+        self.numbers: list[Number] = []
+        self._task: Task | None = None
+        self._count = 0
+        self._pen = pg.mkPen("y", width=2)
+        self.table = QTableWidget(0, len(_COLUMNS), objectName="numbers")
+        self.table.setHorizontalHeaderLabels(_COLUMNS)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(22)
+        self.table.setEditTriggers(QAbstractItemView.NoEditTriggers)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectRows)
+        self.table.setShowGrid(False)
+        self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.Stretch)
+        for column, width in ((1, 46), (2, 66), (3, 66), (4, 120)):
+            self.table.setColumnWidth(column, width)
+        self.note = QLabel("Draw a shape: R, E or D. Means, sums and profiles follow, with their error bars.")
+        self.note.setObjectName("faint")
+        self.note.setWordWrap(True)
+        self.copy, self.csv, self.clear_button = QPushButton("Copy"), QPushButton("CSV…"), QPushButton("Clear")
+        self.clear_button.clicked.connect(self.clear)
+        row = QHBoxLayout()
+        row.setContentsMargins(6, 2, 6, 4)
+        row.addWidget(self.note, 1)
+        for button in (self.copy, self.csv, self.clear_button):
+            button.setFocusPolicy(Qt.TabFocus)
+            row.addWidget(button)
+        self.plot = pg.PlotWidget(enableMenu=False)
+        self.plot.setMouseEnabled(False, False)
+        self.plot.hideButtons()
+        self.plot.hide()
+        body = QHBoxLayout()
+        body.setContentsMargins(0, 0, 0, 0)
+        body.addWidget(self.table, 3)
+        body.addWidget(self.plot, 2)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(body, 1)
+        layout.addLayout(row)
+        self._settle = QTimer(self, singleShot=True, interval=200, timeout=self.refresh)
+
+    def draw(self, kind: str) -> None:
+        """A new shape in the middle of what is seen, to be dragged where it belongs."""
+        if self.ask() is None:
+            return
+        seen = self._viewer.seen
+        height, width = seen.shape
+        w, h = max(width / 5, 4), max(height / 5, 4)
+        x, y = seen.left + (width - w) / 2, seen.top + (height - h) / 2
+        if kind == "line":
+            shape: pg.ROI = pg.LineSegmentROI([[x, y + h / 2], [x + w, y + h / 2]], pen=self._pen)
+        else:
+            make = pg.RectROI if kind == "rectangle" else pg.EllipseROI
+            shape = make((round(x), round(y)), (round(w), round(h)), pen=self._pen, rotatable=False)
+            for handle in [h for h in shape.handles if h["type"] == "r"]:  # an ellipse comes with one to turn it
+                shape.removeHandle(handle["item"])
+        shape.setZValue(7)
+        self._count += 1
+        self.shapes.append((f"{kind} {self._count}", shape))
+        self._viewer.views[0].box.addItem(shape, ignoreBounds=True)
+        shape.sigRegionChangeFinished.connect(lambda _: self._settle.start())
+        self.refresh()
+
+    def clear(self) -> None:
+        """Take all shapes away."""
+        for _, shape in self.shapes:
+            self._viewer.views[0].box.removeItem(shape)
+        self.shapes, self._count = [], 0
+        self.refresh()
+
+    def items(self, shape: tuple[int, ...]) -> list[Item]:
+        """The shapes as pixels of a picture of this shape; those outside are left out."""
+        out = []
+        for name, roi in self.shapes:
+            try:
+                if isinstance(roi, pg.LineSegmentROI):
+                    ends = [roi.mapToParent(h["item"].pos()) for h in roi.handles]
+                    points = [(np.clip(p.x(), 0, shape[1]), np.clip(p.y(), 0, shape[0])) for p in ends]
+                    out.append(line_item(name, shape, *(float(v) for point in points for v in point)))
+                else:
+                    make = measure.ellipse if isinstance(roi, pg.EllipseROI) else measure.rectangle
+                    (x, y), (w, h) = roi.pos(), roi.size()
+                    out.append(mask_item(name, make(shape, x, y, w, h)))
+            except ValueError:
+                continue
+        return out
+
+    def refresh(self) -> None:
+        """Measure anew, on a thread."""
+        if self._task is not None:
+            self._task.stop()
+            self._task = None
+        asked = self.ask() if self.shapes else None
+        items = self.items(asked[0].source.pixels.shape) if asked else []
+        if not items:
+            self._show([])
+            return
+        plan, snapshot, noisy = asked
+        self.note.setText("Measuring…")
+        self._task = self._background.start(
+            lambda _: find(plan, snapshot, noisy, items), done=self._show, failed=self._sorry, heavy=True
+        )
+
+    def _sorry(self, error: BaseException, _: str) -> None:
+        self._show([])
+        self.note.setText(f"This cannot be measured: {error}")
+
+    def _show(self, found: list[Number]) -> None:
+        self._task, self.numbers = None, found
+        rows = [n for n in found if n.distance is None]
+        self.table.setRowCount(len(rows))
+        for row, n in enumerate(rows):
+            values = (n.item, n.channel, n.quantity, f"{n.value:.5g}", f"{n.low:.5g} to {n.high:.5g}")
+            for column, text in enumerate(values):
+                cell = QTableWidgetItem(text)
+                if column > 2:
+                    cell.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
+                self.table.setItem(row, column, cell)
+        if not self.shapes:
+            self.note.setText("Draw a shape: R, E or D. Means, sums and profiles follow, with their error bars.")
+        else:
+            self.note.setText("In grey levels of 255; the truth lies in nine of ten intervals." if found else "")
+        self._show_profiles(found)
+        self.changed.emit()
+
+    def _show_profiles(self, found: list[Number]) -> None:
+        lines = list(dict.fromkeys((n.item, n.channel) for n in found if n.distance is not None))
+        self.plot.clear()
+        self.plot.setVisible(bool(lines))
+        inks = {"": "#4c8dff", "red": "#d8504d", "green": "#3fa35a", "blue": "#4c8dff"}
+        for item, channel in lines:
+            along = [n for n in found if (n.item, n.channel) == (item, channel)]
+            x = [n.distance for n in along]
+            low, high = (self.plot.plot(x, [getattr(n, end) for n in along], pen=None) for end in ("low", "high"))
+            brush = pg.mkColor(inks[channel])
+            brush.setAlpha(70)
+            self.plot.addItem(pg.FillBetweenItem(low, high, brush=brush))
+            self.plot.plot(x, [n.value for n in along], pen=pg.mkPen(inks[channel], width=1.5))
+
+    def dress(self, colours: Colours) -> None:
+        """The colours of the theme."""
+        self._pen = pg.mkPen(colours.curves[1], width=2)
+        self.plot.setBackground(colours.window)
+        for side in ("left", "bottom"):
+            self.plot.getAxis(side).setPen(colours.border)
+            self.plot.getAxis(side).setTextPen(colours.faint)
+        self.plot.setLabel("bottom", "pixels along the line", color=colours.faint)

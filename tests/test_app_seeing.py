@@ -1,0 +1,154 @@
+"""What is seen: a first look at once, black, white and gamma, the uncertainty with its scale."""
+
+import numpy as np
+import pytest
+import tifffile
+from hands import LONG, Mouse, choose_files, open_, press, run, set_method
+from PIL import Image
+from qtpy.QtCore import QPointF
+
+from conftest import ROOT
+from denoiser import add_noise, images
+from denoiser.pieces import Region
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """A noisy colour photograph of several blocks."""
+    pixels = images.read(ROOT / "sample_images" / "astronaut.png").pixels
+    pixels = np.tile(pixels, (2, 2, 1))[:900, :1000]
+    path = tmp_path / "photo.png"
+    Image.fromarray(np.clip(add_noise(pixels, 15), 0, 255).astype(np.uint8)).save(path)
+    return path
+
+
+def look(qtbot, window, path, monkeypatch):
+    press(qtbot, window, "Ctrl+2")
+    window.viewer.views[1].choose("a")
+    open_(qtbot, window, monkeypatch, path)
+    qtbot.waitUntil(lambda: window.looker.on, timeout=LONG)
+
+
+def test_a_first_look_comes_by_itself_and_is_what_the_run_gives(qtbot, window, photo, monkeypatch):
+    look(qtbot, window, photo, monkeypatch)
+    view = window.viewer.views[1]
+    qtbot.waitUntil(lambda: bool(view._blocks), timeout=LONG)
+    first = next(iter(view._blocks))
+    assert first.left <= 500 < first.right  # the middle of what is seen comes first
+    qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
+    assert window.looker.share == pytest.approx(1)
+    assert not window.runner.runs  # a look is no result
+    assert "first look" in view.caption.text()
+    shown = {place: item.image.copy() for place, item in view._blocks.items()}
+    window.controls.quality.setCurrentIndex(window.controls.quality.findData("fast"))
+    run(qtbot, window)
+    assert not view._blocks
+    whole = np.clip(np.rint(window.a.snapshot.mean), 0, 255)
+    for place, pixels in shown.items():
+        assert np.mean(np.abs(pixels - place.of(whole)) <= 1) > 0.999
+
+
+def test_looking_elsewhere_changes_the_order():
+    from denoiser_app.glance import blocks, nearest
+
+    todo = blocks((3000, 4000))
+    assert sum(np.prod(b.shape) for b in todo) == 3000 * 4000
+    corner = nearest(todo, Region(0, 0, 300, 400))
+    assert (corner.top, corner.left) == (0, 0)
+    other = nearest(todo, Region(2800, 3700, 3000, 4000))
+    assert (other.bottom, other.right) == (3000, 4000)
+
+
+def test_a_control_makes_a_new_look_and_save_does_the_whole(qtbot, window, photo, tmp_path, monkeypatch):
+    look(qtbot, window, photo, monkeypatch)
+    qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
+    before = next(iter(window.viewer.views[1]._blocks.values())).image.copy()
+    window.controls.strength.setValue(30)
+    qtbot.waitUntil(lambda: window.looker.busy, timeout=LONG)
+    qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
+    assert not np.array_equal(next(iter(window.viewer.views[1]._blocks.values())).image, before)
+    choose_files(monkeypatch, saved=tmp_path / "out.png")
+    press(qtbot, window, "Ctrl+S")
+    qtbot.waitUntil(lambda: (tmp_path / "out.png").exists() and not window.saver.writing, timeout=LONG)
+    assert window.a.saved
+
+
+def test_the_split_line_cuts_the_look(qtbot, window, photo, monkeypatch):
+    look(qtbot, window, photo, monkeypatch)
+    press(qtbot, window, "S")
+    view = window.viewer.views[0]
+    qtbot.waitUntil(lambda: bool(view._blocks) and view.line.isVisible(), timeout=LONG)
+    view.line.setValue(700)
+    assert view.sheet.rect().left() == 700
+    assert view.sheet.rect().right() == 1000
+
+
+@pytest.fixture
+def micrograph(tmp_path):
+    """12 bits in a 16-bit file, hardly brighter than black."""
+    clean = images.read(ROOT / "sample_images" / "camera.png").pixels[:96, :96]
+    path = tmp_path / "micro.tif"
+    tifffile.imwrite(path, (100 + 200 * clean / 255 + np.random.default_rng(0).normal(0, 8, clean.shape)).astype("u2"))
+    return path
+
+
+def test_a_dark_micrograph_is_seen(qtbot, window, micrograph, monkeypatch):
+    press(qtbot, window, "Ctrl+2")
+    open_(qtbot, window, monkeypatch, micrograph)
+    shown = window.viewer.views[0].image.image
+    low, high = np.percentile(shown, (5, 95))
+    assert high - low > 100
+    assert "16-bit grey, TIFF" in window.about_picture.text()
+
+
+def test_black_white_and_gamma_by_hand(qtbot, window, file, clean, monkeypatch):
+    open_(qtbot, window, monkeypatch, file)
+    window.viewer.views[0].choose("clean")
+    view = window.viewer.views[0]
+
+    def shown(expected):
+        qtbot.waitUntil(
+            lambda: view.image.image is not None and np.abs(view.image.image.astype(int) - expected).max() <= 1,
+            timeout=LONG,
+        )
+
+    press(qtbot, window, "Shift+L")
+    shown(clean)
+    window.plots.handles["black"].setValue(50)
+    window.plots.handles["white"].setValue(150)
+    shown(np.clip(2.55 * (clean.astype(float) - 50), 0, 255))
+    window.plots.handles["gamma"].setValue(75)
+    assert window.tone.gamma == pytest.approx(2)
+    shown(255 * np.sqrt(np.clip((clean.astype(float) - 50) / 100, 0, 1)))
+    press(qtbot, window, "Shift+L")
+    shown(clean)
+    press(qtbot, window, "L")
+    assert (window.tone.black, window.tone.white) != (0, 255)
+
+
+def test_a_handle_is_dragged_by_the_mouse(qtbot, window, file, monkeypatch):
+    open_(qtbot, window, monkeypatch, file)
+    qtbot.wait(100)
+    mouse, plot = Mouse(qtbot, window), window.plots.plots[2]
+
+    def place(level):
+        low, high = plot.viewRange()[1]
+        at = window.plots.mapFromScene(plot.vb.mapViewToScene(QPointF(level, (low + high) / 2)))
+        return window.plots.viewport().mapTo(window, at)
+
+    mouse.drag(place(255), place(180))
+    assert window.tone.white == pytest.approx(180, abs=4)
+
+
+def test_the_uncertainty_has_a_scale(qtbot, window, file, monkeypatch):
+    open_(qtbot, window, monkeypatch, file)
+    set_method(window, "gibbs", samples=20)
+    run(qtbot, window)
+    view = window.viewer.views[1]
+    assert not view.bar.isVisible()
+    view.choose("uncertainty")
+    qtbot.waitUntil(view.bar.isVisible, timeout=LONG)
+    from denoiser_app.display import heat_top
+
+    assert view.bar.top == pytest.approx(heat_top(window.a.snapshot))
+    assert "grey levels" in view.bar.toolTip()

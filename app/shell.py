@@ -119,7 +119,7 @@ class Shell(QMainWindow):
 
     def fit_screen(self, room: QRect) -> None:
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
-        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(8, 40)))
+        self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
     def open(self, path: str) -> None:
         """A file or a folder."""

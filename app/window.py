@@ -139,11 +139,10 @@ class Window(Shell):
         """Another plan: how long will it take, and, of a noisy picture, what will become of it?"""
         plan = None if self.runner.running else self._plan()
         self.estimator.ask(plan)
-        if plan is not None and self.scene is not None:
-            if plan.experiment:
-                self.looker.end()
-            else:
-                self.looker.begin(plan)
+        if plan is not None and plan.experiment:
+            self.looker.end()
+        elif plan is not None and self.scene is not None:
+            self.looker.begin(plan)
 
     def looked(self) -> None:
         """The first look has begun, gone on or ended."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from denoiser.samplers import METHODS
     from denoiser.threads import get_threads, set_threads
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "METHODS",

@@ -18,7 +18,7 @@ from denoiser.units import Units
 
 _SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _NODES = 17  # of a curve that is made from a formula
-_INFLATION = 0.3  # power of a grain's area by which correlated noise counts as stronger white noise
+_INFLATION = 0.33  # power of a grain's area by which correlated noise counts as stronger white noise
 _MOST_AREA = 80.0  # pixels; what is larger than that is shading
 _LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
 KINDS = ("white", "poisson", "camera")

@@ -56,10 +56,13 @@ class Outcome:
     @property
     def uncertainty(self) -> float:
         """The mean standard deviation of a pixel, over all of the picture that is finished."""
-        std = np.atleast_1d(self.std)
-        parts = [std[k : k + 256] for k in range(0, len(std), 256)]  # numpy would copy all of it
-        count = sum(np.count_nonzero(np.isfinite(part)) for part in parts)
-        return sum(float(np.nansum(part, dtype=np.float64)) for part in parts) / count if count else math.nan
+        total, count, std = 0.0, 0, self.std
+        parts = np.array_split(std, max(std.size >> 22, 1)) if std.ndim else [std]
+        for rows in parts:  # a copy of it all would double the memory
+            known = rows[np.isfinite(rows)]
+            total += float(known.sum(dtype=np.float64))
+            count += known.size
+        return total / count if count else math.nan
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The values between which each pixel lies with probability `level`: `metrics.credible_factor` times std."""

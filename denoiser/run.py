@@ -137,9 +137,9 @@ class Request:
         for last in watch(self.iterate(brief=brief)):
             history.append(last.figures)
         assert last is not None  # every sampler yields at least once
-        mean, std = last.mean, last.std
+        mean = last.mean
         samples = last.samples if not brief else np.empty((0, *mean.shape), np.float32)
-        std = np.asarray(last.uncertainty) if brief else std
+        std = np.asarray(last.uncertainty) if brief else last.std
         seconds = time.perf_counter() - began
         return Result(
             mean, std, samples, seconds, self.sampler, self.level, history, last.draws, last.tiles, self.channel_axis

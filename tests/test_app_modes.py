@@ -1,5 +1,8 @@
 """Two people, one window: the photographer's three controls and the researcher's bench."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from hands import LONG, choose_files, open_, press, set_method
 from qtpy.QtCore import QSettings, Qt
@@ -100,6 +103,8 @@ def test_the_time_is_a_rule_of_three(window, file, qtbot, monkeypatch):
 
     open_(qtbot, window, monkeypatch, ROOT / "sample_images" / "camera.png")
     set_method(window, "mp-svgd", particles=2, iterations=7)
+    window.estimator.stop()
+    window.background.stop_all(10)
     clock = iter(np.arange(0, 100, 0.1))
     monkeypatch.setattr(estimate, "time", SimpleNamespace(perf_counter=lambda: float(next(clock))))
     plan = window.controls.plan(window.source)

@@ -122,6 +122,8 @@ class Noise:
             brightness = smooth.mean(axis=-1)
             least = _LEAST * max(plane.level for plane in self.planes)
             return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
+        if len(self.channels) == 1 and len(set(self.channels[0].sigma)) == 1:
+            return np.full((3, *smooth.shape[:2]), self.channels[0].sigma[0])  # not by way of squares: exactly this
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
         return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
 

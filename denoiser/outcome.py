@@ -56,7 +56,11 @@ class Outcome:
     @property
     def uncertainty(self) -> float:
         """The mean standard deviation of a pixel, over all of the picture that is finished."""
-        return float(np.nanmean(self.std)) if np.isfinite(self.std).any() else math.nan
+        total, count, flat = 0.0, 0, self.std.ravel(order="K")  # in parts: a photograph has many numbers
+        for part in np.array_split(flat, max(flat.size >> 20, 1)):
+            known = part[np.isfinite(part)]
+            total, count = total + float(known.sum(dtype=np.float64)), count + known.size
+        return total / count if count else math.nan
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The values between which each pixel lies with probability `level`: `metrics.credible_factor` times std."""

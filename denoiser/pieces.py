@@ -204,7 +204,10 @@ class Canvas:
         """The mean so far, and the noisy picture where pieces are missing; float32."""
         if self.complete:
             return self._mean
-        return self._mean + (1 - self._weight[..., None]) * self._picture.astype(np.float32)
+        out = self._picture.astype(np.float32)  # in place: of a large photograph every array counts
+        out *= (1 - self._weight)[..., None]
+        out += self._mean
+        return out
 
     def std(self) -> np.ndarray:
         """The standard deviations so far, nan where pieces are missing; float32."""

@@ -6,13 +6,17 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from denoiser import panels
+from denoiser.pieces import Region
 
 from .session import Snapshot, Source
-from .tone import PLAIN, Tone
+from .tone import PLAIN, Tone, few
+
+LARGE = 2_000_000  # pixels of a picture that is drawn in parts
 
 CONTENTS = {
     "clean": ("Clean", "The picture before noise was added"),
@@ -56,24 +60,62 @@ def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarra
     return np.clip(np.rint(scaled, out=scaled), 0, 255, out=scaled).astype(np.uint8)
 
 
-def render(scene: Scene, content: str, particle: int = 0) -> np.ndarray | None:
-    """The picture of a content, uint8 grey or RGB; None where there is nothing to show."""
+class Part(NamedTuple):
+    """What of a picture is drawn: every `step`-th row and column of a region."""
+
+    region: Region
+    step: int
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """These of an array (height, width, ...)."""
+        return self.region.of(values)[:: self.step, :: self.step]
+
+    def holds(self, seen: Region, step: int) -> bool:
+        """Whether another part of the picture can be seen in this one, and as sharp."""
+        here = self.region
+        inside = here.top <= seen.top and here.left <= seen.left and here.bottom >= seen.bottom
+        return inside and here.right >= seen.right and self.step <= step
+
+
+def part_for(shape: tuple[int, ...], seen: Region, step: int) -> Part:
+    """All of a small picture; of a large one what is seen and as much around it, no finer than the screen."""
+    height, width = shape[:2]
+    if height * width <= LARGE:
+        return Part(Region(0, 0, height, width), 1)
+    rows, columns = seen.shape
+    region = Region(
+        max(seen.top - rows // 2, 0) // step * step, max(seen.left - columns // 2, 0) // step * step,
+        min(seen.bottom + rows // 2, height), min(seen.right + columns // 2, width),
+    )  # fmt: skip
+    return Part(region, step)
+
+
+def render(scene: Scene, content: str, particle: int = 0, part: Part | None = None) -> np.ndarray | None:
+    """The picture of a content, or a part of it, uint8 grey or RGB; None where there is nothing to show."""
     source, a, tone = scene.source, scene.a, scene.tone
+
+    def cut(values: np.ndarray) -> np.ndarray:
+        return values if part is None else part.of(values)
+
+    def shown(values: np.ndarray) -> np.ndarray:
+        return picture_bytes(cut(values), source, tone)
+
     if content == "clean":
-        return picture_bytes(source.pixels, source, tone) if scene.experiment else None
+        return shown(source.pixels) if scene.experiment else None
     if content == "noisy" or (content == "a" and a is None and scene.looking):
-        return picture_bytes(scene.noisy, source, tone)
+        return shown(scene.noisy)
     if content == "b":
-        return picture_bytes(scene.b.mean, source, tone) if scene.b is not None else None
+        return shown(scene.b.mean) if scene.b is not None else None
     if a is None:
         return None
+    done = None if a.done is None else cut(a.done)
     if content == "a":
-        return veil(picture_bytes(a.mean, source, tone), a.done)
+        return veil(shown(a.mean), done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return veil(grey_bytes(a.noisy - a.mean, source.grey * a.plan.sigma / 32, 128), a.done)
+        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.plan.sigma / 32, 128), done)
     if content == "uncertainty":
-        return veil(panels.heat(flat_std(a.std), heat_top(a)), a.done) if a.sure else None
-    return picture_bytes(a.particle(min(particle, a.particles - 1)), source, tone) if a.particles else None
+        return veil(panels.heat(flat_std(cut(a.std)), heat_top(a)), done) if a.sure else None
+    return shown(a.particle(min(particle, a.particles - 1))) if a.particles else None
 
 
 def flat_std(std: np.ndarray) -> np.ndarray:
@@ -84,9 +126,9 @@ def flat_std(std: np.ndarray) -> np.ndarray:
 
 def heat_top(snapshot: Snapshot) -> float:
     """The standard deviation at the bright end of the uncertainty map, in the file's units."""
-    std = flat_std(snapshot.std)
-    known = std if snapshot.done is None else std[snapshot.done]
-    return float(np.percentile(known, 99.5))
+    std = flat_std(few(snapshot.std))
+    known = std if snapshot.done is None else std[few(snapshot.done, snapshot.std.size)]
+    return float(np.percentile(known, 99.5)) if known.size else 0.0
 
 
 def scale(scene: Scene, content: str) -> float | None:
@@ -166,8 +208,10 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
     """How often each grey level occurs, in per mille."""
     out = {}
     plain = replace(scene, tone=PLAIN, looking=False)
+    height, width = scene.source.pixels.shape[:2]
+    part = Part(Region(0, 0, height, width), 4 if height * width > LARGE else 1)
     for content in ("clean", "noisy", "a"):
-        pixels = render(plain, content)
+        pixels = render(plain, content, part=part)
         if pixels is not None:
             counts = np.bincount(pixels.ravel(), minlength=256)
             out[content] = 1000 * counts / pixels.size

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QWidget
 
 from . import dialogs
 from .runner import Runner
-from .session import Run
+from .runs import Run
 
 
 class Leaving:

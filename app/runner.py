@@ -12,7 +12,8 @@ from denoiser.pieces import Region
 
 from . import session
 from .background import Background, Task
-from .session import Plan, Run, Snapshot
+from .runs import Run, save_memory
+from .session import Plan, Snapshot
 
 _listening = False  # to numba; once a process
 
@@ -125,7 +126,7 @@ class Runner(QObject):
 
         def scored(full: Snapshot) -> None:
             run.snapshot = full
-            session.save_memory(self.runs)
+            save_memory(self.runs)
             self.state_changed.emit()
 
         self._background.start(

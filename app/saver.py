@@ -22,7 +22,7 @@ from . import dialogs
 from .background import Background
 from .display import CONTENTS, Scene, caption, render
 from .measuring import LEVEL
-from .session import Run, table_csv
+from .runs import Run, table_csv
 from .viewer import Viewer
 
 _NUMBERS = "Numbers (*.png *.tif *.tiff)"

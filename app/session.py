@@ -8,11 +8,10 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from .tone import PLAIN, Tone, few, first
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
-_MEMORY = 1 << 30  # bytes of particles to keep over all runs; the oldest go first
 _LEVELS = 0.1, 100.0  # the noise levels that the window offers
 
 Curve = tuple[list[int], list[float]]
@@ -184,12 +182,12 @@ class Snapshot:
         """Whether there is any uncertainty to show."""
         return self.plan.sampler.uncertain and (self.done is None or bool(self.done.any()))
 
-    @property
+    @cached_property
     def finished(self) -> float:
         """The share of the picture that is finished."""
         return 1.0 if self.done is None else float(self.done.mean())
 
-    @property
+    @cached_property
     def uncertainty(self) -> float:
         """The mean standard deviation of a pixel in grey levels, over all that is finished."""
         return self.outcome.uncertainty / self.plan.source.grey
@@ -239,9 +237,15 @@ class _Book:
         if ready == self._tiles:
             return False
         self._tiles = ready
+        if not whole and ready == 0:  # nothing is finished: no need for arrays of a whole photograph
+            self._mean, shape = self.noisy, self.noisy.shape
+            self._std = np.broadcast_to(np.float32(np.nan), shape)
+            self._done = np.broadcast_to(np.bool_(False), shape[:2])
+            return False
+        self._mean = self._std = self._done = None  # first, because they are large
         self._mean, self._std = progress.mean, progress.std
         self._done = None if whole or progress.step == progress.total else progress.done
-        return whole or ready > 0
+        return True
 
     def snapshot(self, progress: Progress) -> Snapshot:
         """What is known at this step."""
@@ -310,51 +314,3 @@ def preview(plan: Plan, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
     """The mean in a region, in grey levels, as the whole run will give it."""
     for progress in plan.request(plan.noisy(), region).iterate():
         yield region, np.asarray(progress.mean / plan.source.grey)
-
-
-@dataclass(eq=False)
-class Run:
-    """A row of the table."""
-
-    number: int
-    snapshot: Snapshot
-    saved: bool = False
-
-    def row(self) -> dict[str, Any]:
-        """What the table and the CSV say."""
-        s, p = self.snapshot, self.snapshot.plan
-        options = ", ".join(f"{k}={v}" for k, v in asdict(p.sampler).items())
-        tiles = s.outcome.tiles
-        return {
-            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or 1, "sigma": p.sigma,
-            "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds,
-            "iterations": s.step if tiles == 1 else p.sampler.total if s.complete else s.step % p.sampler.total,
-            "tiles": tiles, "finished": s.finished, "whole": s.complete,
-            "mode": "experiment" if p.experiment else "restore", "prior": p.prior, "seed": p.seed,
-            "strength": p.strength, "colour strength": p.chroma,
-            "mean std": s.uncertainty if s.sure else None, "options": options, "picture": p.source.name,
-        }  # fmt: skip
-
-
-def table_csv(runs: list[Run]) -> str:
-    """The table for other programs."""
-    out = io.StringIO()
-    names = list(runs[0].row()) if runs else ["run"]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for run in runs:
-        row = run.row()
-        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else "" if v is None else v for k, v in row.items()})
-    return out.getvalue()
-
-
-def save_memory(runs: list[Run]) -> None:
-    """Let the particles of the oldest runs go when there are too many to keep."""
-    held = 0
-    for run in reversed(runs):
-        outcome = run.snapshot.outcome
-        if isinstance(outcome, Result):
-            held += outcome.samples.nbytes
-            if held > _MEMORY and outcome.particles and run is not runs[-1]:
-                bare = replace(outcome, samples=np.empty((0, *outcome.mean.shape), np.float32))
-                run.snapshot = replace(run.snapshot, outcome=bare)

@@ -31,7 +31,7 @@ from .controls import Controls
 from .measuring import LEVEL, Measuring
 from .opener import Opener, samples
 from .plots import Plots
-from .session import table_csv
+from .runs import table_csv
 from .table import RunTable
 from .viewer import Viewer
 from .welcome import Welcome

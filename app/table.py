@@ -10,7 +10,7 @@ from typing import Any
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableWidget, QTableWidgetItem
 
-from .session import Run
+from .runs import Run
 
 COLUMNS = {
     "": ("", "A: the run that is shown. B: the one it is compared with (Shift+click)"),

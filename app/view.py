@@ -14,7 +14,7 @@ from superqt import QElidingLabel, QLabeledSlider
 from denoiser.pieces import Region
 
 from .bar import Bar
-from .display import CONTENTS
+from .display import CONTENTS, Part
 from .theme import Colours
 
 
@@ -73,6 +73,8 @@ class View(QWidget):
         self.empty = QLabel(self.canvas, objectName="faint", alignment=Qt.AlignCenter)  # words where no picture is
         self.empty.setAttribute(Qt.WA_TransparentForMouseEvents)
         self._second: np.ndarray | None = None
+        self.part: Part | None = None  # what of the picture is drawn
+        self.shape: tuple[int, ...] = (0, 0)  # of the whole
 
         head = QHBoxLayout()
         head.setContentsMargins(0, 0, 0, 0)
@@ -112,12 +114,15 @@ class View(QWidget):
         self.slider.blockSignals(False)
         self.slider.setEnabled(count > 1)
 
-    def show_image(self, pixels: np.ndarray | None, words: str = "") -> None:
-        """Bytes, or words where there are none."""
+    def show_image(self, pixels: np.ndarray | None, words: str = "", part: Part | None = None) -> None:
+        """Bytes of a part of the picture, or words where there are none."""
+        self.part = part
         if pixels is None:
             self.image.clear()
         else:
             self.image.setImage(pixels, levels=(0, 255), autoLevels=False)
+            if part is not None:
+                self.image.setRect(_place(part, pixels))
         self.empty.setText(words if pixels is None else "")
         self.empty.setVisible(bool(self.empty.text()))
         self.empty.resize(self.canvas.size())
@@ -127,7 +132,7 @@ class View(QWidget):
         self._second = pixels
         self.line.setVisible(pixels is not None)
         if pixels is not None:
-            width = pixels.shape[1]
+            width = self.shape[1]
             self.line.setBounds((0, width))
             if not 0 < self.line.value() < width:
                 self.line.setValue(width / 2)
@@ -136,16 +141,19 @@ class View(QWidget):
     def move_line(self, share: float) -> None:
         """The line by a share of the width."""
         if self._second is not None:
-            self.line.setValue(self.line.value() + share * self._second.shape[1])
+            self.line.setValue(self.line.value() + share * self.shape[1])
 
     def _cut(self) -> None:
-        if self._second is None:
+        if self._second is None or self.part is None:
             self.over.clear()
             return
-        begin = min(round(self.line.value()), self._second.shape[1] - 1)
-        part = np.ascontiguousarray(self._second[:, begin:])
-        self.over.setImage(part, levels=(0, 255), autoLevels=False)
-        self.over.setRect(QRectF(begin, 0, part.shape[1], part.shape[0]))
+        region, step = self.part
+        begin = min(max(round((self.line.value() - region.left) / step), 0), self._second.shape[1] - 1)
+        right = np.ascontiguousarray(self._second[:, begin:])
+        self.over.setImage(right, levels=(0, 255), autoLevels=False)
+        place = _place(self.part, self._second)
+        place.setLeft(region.left + begin * step)
+        self.over.setRect(place)
         self.cut.emit()
 
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
@@ -190,7 +198,7 @@ class View(QWidget):
     def _hover(self, position: object) -> None:
         at = self.box.mapSceneToView(position)
         row, column = int(np.floor(at.y())), int(np.floor(at.x()))
-        shape = (0, 0) if self.image.image is None else self.image.image.shape
+        shape = (0, 0) if self.image.image is None else self.shape
         inside = 0 <= row < shape[0] and 0 <= column < shape[1]
         self.hovered.emit((row, column) if inside else None)
 
@@ -209,3 +217,8 @@ class View(QWidget):
         elif event.type() == QEvent.Resize:
             self.empty.resize(event.size())
         return bool(super().eventFilter(watched, event))
+
+
+def _place(part: Part, pixels: np.ndarray) -> QRectF:
+    """Where the bytes of a part belong in the picture."""
+    return QRectF(part.region.left, part.region.top, part.step * pixels.shape[1], part.step * pixels.shape[0])

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 from denoiser.pieces import Region
 
 from .background import Background
-from .display import CONTENTS, Scene, caption, grey_bytes, render, scale, why_empty
+from .display import CONTENTS, Part, Scene, caption, grey_bytes, part_for, render, scale, why_empty
 from .theme import Colours
 from .view import View
 
@@ -140,24 +140,26 @@ class Viewer(QWidget):
                 view.show_image(None)
             return
         self._busy, self._stale = True, False
+        shape = scene.source.pixels.shape
+        part = part_for(shape, self._whole(shape) if self._fit else self.seen, self._step(shape))
         particles = [view.slider.value() for view in self.views]
         particles = particles if len(contents) <= len(particles) else [*particles, 0]
 
         def work(_: object) -> list[Drawn]:
             pairs = zip(contents, particles, strict=False)
             return [
-                Drawn(content, render(scene, content, at), caption(scene, content), scale(scene, content))
+                Drawn(content, render(scene, content, at, part), caption(scene, content), scale(scene, content))
                 for content, at in pairs
             ]
 
-        self._background.start(work, done=lambda made: self._drawn(scene, made), failed=self._not_drawn)
+        self._background.start(work, done=lambda made: self._drawn(scene, part, made), failed=self._not_drawn)
 
     def _not_drawn(self, error: BaseException, _: str) -> None:
         self._busy = False
         for view in self.views:
             view.show_image(None, f"This cannot be shown:\n{error}")
 
-    def _drawn(self, scene: Scene, made: list[Drawn]) -> None:
+    def _drawn(self, scene: Scene, part: Part, made: list[Drawn]) -> None:
         self._busy = False
         if scene.source is not (self.scene and self.scene.source):  # of a picture that is gone
             self.refresh()
@@ -165,7 +167,8 @@ class Viewer(QWidget):
         for view, (content, pixels, words, top) in zip(self.views, made, strict=False):
             view.bar.show_scale(top)
             view.set_particles(scene.a.particles if scene.a is not None else 0)
-            view.show_image(pixels, why_empty(scene, content))
+            view.shape = scene.source.pixels.shape
+            view.show_image(pixels, why_empty(scene, content), part)
             view.caption.setText(words)
         first = self.views[0]
         first.show_second(made[1].pixels if self.split else None)
@@ -291,9 +294,31 @@ class Viewer(QWidget):
         columns = np.clip((math.floor(left), math.ceil(right)), 0, width)
         return Region(int(rows[0]), int(columns[0]), int(rows[1]), int(columns[1]))
 
+    @staticmethod
+    def _whole(shape: tuple[int, ...]) -> Region:
+        return Region(0, 0, shape[0], shape[1])
+
+    def _step(self, shape: tuple[int, ...]) -> int:
+        """Rows of the picture for one of the screen, as a whole number; what is finer is not seen."""
+        across, _ = self.views[0].box.viewPixelSize()
+        if self._fit:  # the whole is about to be shown
+            across = max(
+                shape[0] / max(self.views[0].canvas.height(), 1), shape[1] / max(self.views[0].canvas.width(), 1)
+            )
+        return max(math.floor(across * 1.01), 1)
+
     def _tell_seen(self) -> None:
-        if self.scene is not None:
-            self.turned.emit(self.seen)
+        """Another part of the picture is seen: draw it, if it is not drawn already."""
+        if self.scene is None:
+            return
+        seen, part = self.seen, self.views[0].part
+        self.turned.emit(seen)
+        if (
+            part is not None
+            and min(seen.shape) > 0
+            and not part.holds(seen, self._step(self.scene.source.pixels.shape))
+        ):
+            self.refresh()
 
     def show_looks(self, looks: dict[Region, np.ndarray]) -> None:
         """Blocks as bytes, in every view that shows result A, as long as there is none."""

@@ -22,8 +22,9 @@ from .estimate import Estimator
 from .leaving import Leaving
 from .looker import Looker
 from .runner import Runner
+from .runs import Run
 from .saver import Saver, figure_panels
-from .session import Plan, Run, Snapshot, Source
+from .session import Plan, Snapshot, Source
 from .shell import Shell
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect

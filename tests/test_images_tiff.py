@@ -202,6 +202,11 @@ def test_imagej_metadata_are_kept():
         assert np.array_equal(file.asarray(), pages)
 
 
+def test_one_page_of_an_imagej_stack_is_a_picture():
+    for picture in stack(imagej(made.noise((4, 23, 31), "uint16"))):
+        assert np.array_equal(read(written(picture.pixels, picture)).pixels, picture.pixels)
+
+
 def test_an_imagej_stack_of_one_directory():
     pages = made.noise((4, 23, 31), "uint16")
     data = bytearray(imagej(pages))

@@ -177,6 +177,17 @@ assert not any(d.signatures for d in gc.get_objects() if isinstance(d, Dispatche
     assert min(float(_python(code).stdout) for _ in range(3)) < 1.0
 
 
+def test_methods_without_kernels_compile_nothing(tmp_path):
+    code = """
+import numpy as np, denoiser
+image = np.random.default_rng(0).uniform(0, 255, (16, 16))
+for method in ("tv", "nlm", "wavelet"):
+    denoiser.denoise(image, 10, method=method)
+"""
+    _python(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert not list(tmp_path.rglob("*.nb?"))
+
+
 TINY = """
 import json, numpy as np
 from denoiser.posterior import Posterior

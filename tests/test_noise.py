@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from denoiser import images
+from denoiser import coverage, denoise, images, psnr
 from denoiser.camera import camera_noise
 from denoiser.cli import main
 from denoiser.colour import to_planes
@@ -253,6 +253,37 @@ def test_words_make_noise():
     assert [str(parse_noise(w)) for w in ("20", "poisson:0.5", "camera:3200,85")] == [
         "white:20", "poisson:0.5,0", "camera:3200,85",
     ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------- runs under it
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_flat_noise_makes_the_bytes_of_the_number(colour):
+    clean = sample("cat", 24) if colour else grey("cat", 24)
+    noisy, axis = add_noise(clean, 10), -1 if colour else None
+    number, value = (
+        denoise(noisy, noise, method="map", prior="pairwise", channel_axis=axis, data_range=255)
+        for noise in (10.0, Noise.flat(10.0))
+    )
+    assert number.mean.tobytes() == value.mean.tobytes()
+
+
+@pytest.mark.parametrize("words", ["poisson:2,4", "camera:12800"])
+def test_measured_noise_is_removed_and_the_interval_is_honest(words):
+    """Fully automatic: nothing is told but the picture."""
+    poisson = words.startswith("poisson")
+    clean = grey("camera") if poisson else sample("coffee")
+    noisy = add_noise(clean, words, seed=1)
+    axis = -1 if noisy.ndim == 3 else None
+    noise = estimate_noise(noisy, axis, 255.0)
+    part = np.s_[100:180, 60:140] if poisson else np.s_[:80, :80]
+    result = denoise(
+        noisy[part], noise, method="gibbs", prior="pairwise", samples=40, channel_axis=axis, data_range=255
+    )  # fmt: skip
+    gain = psnr(clean[part], result.mean, data_range=255) - psnr(clean[part], noisy[part], data_range=255)
+    assert gain > 1.5
+    assert coverage(clean[part], result.mean, result.std, count=40) == pytest.approx(0.9, abs=0.08)
 
 
 # ------------------------------------------------------------------------------------------- the command

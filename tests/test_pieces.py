@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import denoiser
-from denoiser import Region, Request, add_noise, denoise, images, iterate, load_prior, pieces, psnr
+from denoiser import Region, Request, add_noise, denoise, images, iterate, load_prior, make_request, pieces, psnr
 from denoiser.data import data_folder
 from denoiser.pieces import Margins
 from denoiser.samplers import make_sampler
@@ -252,3 +252,12 @@ def test_colour_planes_have_their_own_scale():
             error = result.mean - clean
             assert 0.5 < np.sqrt(np.mean(error**2)) / np.sqrt(np.mean(result.std**2)) < 2  # the scale is taken back
     assert found[1] > found[0] + 0.3
+
+
+def test_a_brief_run_in_tiles_knows_its_mean_uncertainty():
+    image = np.random.default_rng(0).integers(0, 256, (150, 170, 3)).astype(np.uint8)
+    request = make_request(image, 10.0, channel_axis=-1, prior="pairwise", particles=4, iterations=2, memory=20 << 20)
+    assert len(request.pieces()) > 1
+    whole, brief = request.run(), request.run(brief=True)
+    assert np.array_equal(whole.mean, brief.mean)
+    assert brief.uncertainty == pytest.approx(whole.uncertainty, rel=1e-5)

@@ -154,7 +154,7 @@ def test_500_pictures_in_one_process(tmp_path, options):
     soak(tmp_path, 500, *options)
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE, errno.EDQUOT])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.ESTALE])
 @pytest.mark.parametrize("number", range(5))  # of the write that fails: result, uncertainty, its map, residual, samples
 def test_a_disk_that_takes_no_more(tmp_path, monkeypatch, capsys, code, number):
     monkeypatch.chdir(tmp_path)

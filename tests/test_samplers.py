@@ -217,6 +217,27 @@ def test_tolerance_stops_early(picture):
         assert 20 <= len(list(sampler.estimates(posterior, np.random.default_rng(0)))) < 40  # not on the capped expert
 
 
+@pytest.mark.parametrize("options", [{"batch": 10}, {"view": "responses", "bandwidth": 1.0}])
+def test_other_ways_of_mp_svgd_find_the_posterior(gaussian, options):
+    """Batches, and kernels on responses, on the closed form: as far from it as the default is."""
+    posterior, mean, covariance = gaussian
+    std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
+    last = _last(make_sampler("mp-svgd", {"iterations": 200, "bandwidth": 0.5, **options}), posterior)
+    assert np.abs(last.mean - mean).max() < 0.15 * std.mean()
+    assert (last.std / std).mean() == pytest.approx(1, abs=0.12)
+
+
+def test_batches_change_with_the_seed_and_leave_no_particle_out(picture):
+    posterior = Posterior(load_prior("pairwise"), picture, 15.0)
+    sampler = make_sampler("mp-svgd", {"particles": 7, "iterations": 3, "batch": 2})
+    a, b, c = (_last(sampler, posterior, seed) for seed in (0, 0, 1))
+    assert np.array_equal(a.samples, b.samples)
+    assert not np.array_equal(a.samples, c.samples)
+    for wrong in ({"view": "responses", "kernel": "imq"}, {"view": "nothing"}, {"batch": -1}):
+        with pytest.raises(ValueError, match=r"(view|batch) must be .*got"):
+            make_sampler("mp-svgd", wrong)
+
+
 def test_odd_number_of_particles(picture):
     posterior = Posterior(load_prior("pairwise"), picture, 5.0)
     assert start(posterior, np.random.default_rng(0), 5, "smooth").shape == (5, posterior.size)

@@ -24,7 +24,7 @@ import numpy as np
 from denoiser import files
 from denoiser.files import same_file
 from denoiser.images import heif, pillow, png, pnm, tiff, tiff_write
-from denoiser.images.picture import Picture, grey_pixels, is_grey, like_grey, upright, with_units
+from denoiser.images.picture import Picture, upright, with_units
 
 __all__ = [
     "MAX_PIXELS",
@@ -33,9 +33,6 @@ __all__ = [
     "check_target",
     "encode",
     "encode_stack",
-    "grey_pixels",
-    "is_grey",
-    "like_grey",
     "lost",
     "read",
     "read_stack",

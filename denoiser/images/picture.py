@@ -21,7 +21,6 @@ SUFFIX = {
     "AVIF": ".avif",
     "HEIF": ".heic",
 }
-_ALIKE = 2.0  # grey levels between the channels of a grey picture, after a lossy format or a colour profile
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class Picture:
     tags: Mapping[int, Value] = field(default_factory=dict)  # TIFF: the tags to write again as they are
     byte_order: str = "<"  # of `tags`
     compressed: bool = True  # TIFF: False when the file was not
+    pages: int = 1  # TIFF: of the stack that it was read from
     premultiplied: bool = False  # TIFF: colour already multiplied by alpha
     tables: tuple[tuple[int, ...], ...] = ()  # JPEG: the quantisation tables
     trailer: bytes = b""  # JPEG: what follows the picture, such as the video of a motion photo
@@ -99,42 +99,6 @@ def with_units(pictures: list[Picture], white: float | None = None, black: float
     except ValueError as error:
         raise ValueError(f"{first.name}: {error}" if first.name else str(error)) from None
     return [replace(picture, scale=scale) for picture in pictures]
-
-
-def is_grey(picture: Picture) -> bool:
-    """Whether a picture has no colour, though it may be stored as RGB: no channel differs by more than 2 grey levels.
-
-    Its noise is then the same in all channels, so that they must be denoised as one. `grey_pixels` gives that one,
-    and `like_grey` the RGB picture that follows from it.
-    """
-    pixels = picture.pixels
-    if pixels.ndim == 2:
-        return True
-    limit = _ALIKE * picture.grey
-    small = pixels.dtype.itemsize < 4 and pixels.dtype.kind in "ui"
-    wider = np.int32 if small else np.float64
-    for y in range(0, len(pixels), 256):  # most colour pictures are known after the first rows
-        rows = pixels[y : y + 256].astype(wider)
-        if (rows.max(axis=2) - rows.min(axis=2)).max() > limit:
-            return False
-    return True
-
-
-def grey_pixels(pixels: np.ndarray) -> np.ndarray:
-    """The mean of the channels, float64; the pixels themselves if they have no channels or all are equal."""
-    if pixels.ndim == 2:
-        return pixels
-    first = pixels[..., 0]
-    if (pixels == first[..., None]).all():
-        return np.ascontiguousarray(first)
-    return pixels.mean(axis=2, dtype=np.float64)
-
-
-def like_grey(denoised: np.ndarray, noisy: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-    """The denoised grey picture with the tint of `pixels`: each channel changes by what `noisy`, its grey, changed."""
-    if pixels.ndim == 2:
-        return denoised
-    return pixels + (denoised - noisy)[..., None]
 
 
 def check_size(width: int, height: int, max_pixels: int, pages: int = 1) -> None:

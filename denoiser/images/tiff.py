@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def decode(data: bytes, max_pixels: int) -> list[Picture]:
     pages, notes = _pages(data)
     for page in pages:
         check_size(page.number(WIDTH), page.number(HEIGHT), max_pixels, len(pages))
-    return [_picture(data, page, notes) for page in pages]
+    return [replace(_picture(data, page, notes), pages=len(pages)) for page in pages]
 
 
 def _pages(data: bytes) -> tuple[list[Page], tuple[str, ...]]:

@@ -37,6 +37,7 @@ _WITHOUT = (_NONE, _LZW, _PACKBITS, _LZMA, *_DEFLATE)  # can be unpacked without
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # FillOrder 2: the lowest bit comes first
 _MAX_PARTS = 1 << 16  # strips or tiles
 _KINDS = {1: "whole", 2: "signed whole", 3: "real", 4: "whole", 5: "complex", 6: "complex"}
+logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its remarks are not for the terminal
 _SLIM = {WIDTH, HEIGHT, BITS, FILL_ORDER, SAMPLES, ROWS_PER_STRIP, PLANAR, PREDICTOR, TILE_WIDTH, TILE_HEIGHT}
 _SLIM |= {SAMPLE_FORMAT, EXTRA, 292, 530}
 
@@ -61,6 +62,16 @@ class Page:
         """What the samples mean; where the file does not say, what libtiff takes them for."""
         fax = self.number(COMPRESSION, 1) in _FAX
         return self.number(PHOTOMETRIC, 2 if self.number(SAMPLES, 1) >= 3 else 0 if fax else 1)
+
+    @property
+    def tiled(self) -> bool:
+        """Tiles, not strips."""
+        return TILE_WIDTH in self.tags or TILE_OFFSETS in self.tags
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """The tags with the offsets and the lengths of strips or tiles."""
+        return (TILE_OFFSETS, TILE_COUNTS) if self.tiled else (STRIP_OFFSETS, STRIP_COUNTS)
 
     def values(self, tag: int) -> tuple[float, ...]:
         """Finite numbers of any kind."""
@@ -113,9 +124,8 @@ def _samples(page: Page, data: bytes) -> np.ndarray:
     bits = _bits(page)
     planes = samples if page.number(PLANAR, 1) == 2 else 1
     inner = samples // planes
-    tiled = TILE_WIDTH in page.tags or TILE_OFFSETS in page.tags
-    offsets = page.numbers(TILE_OFFSETS if tiled else STRIP_OFFSETS)
-    counts = page.numbers(TILE_COUNTS if tiled else STRIP_COUNTS)
+    tiled = page.tiled
+    offsets, counts = (page.numbers(tag) for tag in page.where)
     across = page.number(TILE_WIDTH) if tiled else width
     down = page.number(TILE_HEIGHT) if tiled else min(page.number(ROWS_PER_STRIP, height), height)
     if down < 1 or across < 1 or across * down > 4 * width * height + 65536:
@@ -170,7 +180,6 @@ def _decoder(page: Page, compression: int, down: int) -> Any:
     """tifffile's function (bytes, number of the strip or tile) -> (block, its place, its shape)."""
     import tifffile  # takes a while, and most pictures are no TIFFs
 
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its remarks are not for the terminal
     ours = compression in _STREAMS
     if not ours and compression not in _PICTURES:
         name = _NAMES.get(compression, compression)
@@ -183,11 +192,9 @@ def _decoder(page: Page, compression: int, down: int) -> Any:
     tags[COMPRESSION] = exif.short(_NONE if ours else compression, order)
     if ours:
         tags.pop(FILL_ORDER, None)  # turned before they are unpacked
-    tiled = TILE_WIDTH in page.tags or TILE_OFFSETS in page.tags
-    if not tiled:
+    if not page.tiled:
         tags[ROWS_PER_STRIP] = exif.longs([down], order)
-    tags[TILE_OFFSETS if tiled else STRIP_OFFSETS] = exif.longs([8], order)
-    tags[TILE_COUNTS if tiled else STRIP_COUNTS] = exif.longs([8], order)
+    tags |= dict.fromkeys(page.where, exif.longs([8], order))  # it never looks there
     tables = page.tags.get(JPEG_TABLES)
     with tifffile.TiffFile(io.BytesIO(exif.write_block(tags, order))) as file:
         slim = file.pages.first

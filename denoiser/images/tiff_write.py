@@ -10,8 +10,9 @@ import numpy as np
 from denoiser.images import exif, tiff_pixels
 from denoiser.images.exif import Directory, Entry
 from denoiser.images.picture import Picture, join_alpha
-from denoiser.images.tiff import EXTRA, ICC, LAYOUT, LIMITS, RESOLUTION_UNIT, XMP
+from denoiser.images.tiff import DESCRIPTION, EXTRA, ICC, LAYOUT, LIMITS, RESOLUTION_UNIT, XMP
 
+_STACK = {DESCRIPTION, 50838, 50839}  # the words of ImageJ and OME on all pages
 _STRIP_BYTES = 1 << 18
 _KIND = {"u": 1, "i": 2, "f": 3}
 
@@ -19,12 +20,13 @@ _KIND = {"u": 1, "i": 2, "f": 3}
 def encode(pages: list[tuple[np.ndarray, np.ndarray | None, Picture | None]]) -> bytes:
     """A TIFF of pages (pixels, alpha, like) in strips, packed with deflate unless `like` came unpacked."""
     order = "<" if pages[0][2] is None else _tags(pages[0][2])[1]
-    body = bytearray(struct.pack(f"{order}2sHI", b"II" if order == "<" else b"MM", 42, 8))
-    parts: list[bytes] = []
+    parts = [struct.pack(f"{order}2sHI", b"II" if order == "<" else b"MM", 42, 8)]
     for number, (pixels, alpha, like) in enumerate(pages):
         strips, tags = _page(pixels, alpha, like, order)
+        if like is not None and like.pages > len(pages):  # one of a stack, which ImageJ's or OME's words would miss
+            tags = {tag: value for tag, value in tags.items() if tag not in _STACK}
         # a directory may lie anywhere: here it comes first, as long as it will be, and then its strips
-        start = sum(map(len, parts), len(body))
+        start = sum(map(len, parts))
         size = len(exif.write_directory(tags, order, start))
         offset = start + size
         offsets = []
@@ -37,7 +39,7 @@ def encode(pages: list[tuple[np.ndarray, np.ndarray | None, Picture | None]]) ->
         last = number == len(pages) - 1
         parts.append(exif.write_directory(tags, order, start, 0 if last else offset))
         parts.extend(strip + bytes(len(strip) % 2) for strip in strips)
-    return bytes(body) + b"".join(parts)
+    return b"".join(parts)
 
 
 def _page(

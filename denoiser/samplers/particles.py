@@ -24,7 +24,7 @@ from denoiser.threads import parallel
 
 KERNELS = ("rbf", "imq")
 CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
-FIRST_STAGE = 0.5  # share of the iterations that use the capped expert
+FIRST_STAGE = 0.5  # share of the iterations that use the capped expert, unless told otherwise
 RAMP = 0.7  # share of the second stage in which the cap rises to the true expert
 FINE_STEP = 0.03  # first step of the second stage, in units of sigma
 _STRIP = 4096  # pixels whose moments are one task
@@ -53,15 +53,15 @@ class Move(NamedTuple):
     fresh: bool  # AdaGrad forgets what it has gathered
 
 
-def schedule(optimiser: str, iterations: int, target: Target) -> Iterator[Move]:
-    """The sweeps of an optimiser, one after the other."""
+def schedule(optimiser: str, iterations: int, target: Target, first_stage: float = FIRST_STAGE) -> Iterator[Move]:
+    """The sweeps of an optimiser, one after the other; `first_stage`: the share of them with the capped expert."""
     sigma, sharpest, soft = target.sigma, target.sharpest, CAP / target.sigma**2
     if optimiser == "adagrad":
         for sweep in range(iterations):
             yield Move(0.6 * sigma, None, sweep == 0)
         return
     soft_tables = target.capped_tables(soft) if soft < sharpest else None
-    first = round(FIRST_STAGE * iterations)
+    first = round(first_stage * iterations)
     second = iterations - first
     for sweep in range(first):
         # particles travel about sigma at sigma 10, relatively less when the noise is stronger
@@ -102,6 +102,7 @@ class ParticleSampler(Sampler):
         "continuation", "continuation: from a softer prior to the true one; adagrad: as in the paper",
         choices=("continuation", "adagrad"),
     )  # fmt: skip
+    first_stage: float = option(FIRST_STAGE, "share of the sweeps on the softer prior", low=0, high=1)
     tolerance: float = option(0.0, "stop when the mean moves less than this a sweep (RMS, grey levels)", low=0)
 
     @property
@@ -125,7 +126,8 @@ class ParticleSampler(Sampler):
             x = np.array(first, np.float32).reshape(self.particles, target.size)
         mean = x.mean(axis=0, dtype=np.float64)
         mover = self.mover(target, rng)
-        for sweep, move in enumerate(schedule(self.optimiser, self.iterations, target)):
+        moves = schedule(self.optimiser, self.iterations, target, self.first_stage)
+        for sweep, move in enumerate(moves):
             mover(x, sweep, move._replace(step=self.step * move.step))
             latest = estimate(x, target, mean)
             mean = latest.mean

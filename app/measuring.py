@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -32,7 +33,7 @@ from .theme import Colours
 from .viewer import Viewer
 
 LEVEL = 0.9
-_COLUMNS = ("What", "", "Quantity", "Value", "90 % interval")
+_COLUMNS = ("What", "Value, ± to 90 %")
 
 
 def find(plan: Plan, snapshot: Snapshot | None, noisy: np.ndarray, items: list[Item]) -> list[Number]:
@@ -73,8 +74,7 @@ class Measuring(QWidget):
         self.table.setSelectionBehavior(QAbstractItemView.SelectRows)
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.Stretch)
-        for column, width in ((1, 46), (2, 66), (3, 66), (4, 120)):
-            self.table.setColumnWidth(column, width)
+        self.table.setColumnWidth(1, 130)
         self.note = QLabel("Draw a shape: R, E or D. Means, sums and profiles follow, with their error bars.")
         self.note.setObjectName("faint")
         self.note.setWordWrap(True)
@@ -172,10 +172,13 @@ class Measuring(QWidget):
         rows = [n for n in found if n.distance is None]
         self.table.setRowCount(len(rows))
         for row, n in enumerate(rows):
-            values = (n.item, n.channel, n.quantity, f"{n.value:.5g}", f"{n.low:.5g} to {n.high:.5g}")
-            for column, text in enumerate(values):
+            reach = (n.high - n.low) / 2
+            digits = min(max(1 - math.floor(math.log10(reach)) if reach > 0 else 0, 0), 6)  # two that are uncertain
+            words = f"{n.item}, {n.quantity}{' ' + n.channel if n.channel else ''}"
+            for column, text in enumerate((words, f"{n.value:.{digits}f} ± {reach:.{digits}f}")):
                 cell = QTableWidgetItem(text)
-                if column > 2:
+                cell.setToolTip(f"{n.low:.6g} to {n.high:.6g}")
+                if column:
                     cell.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
                 self.table.setItem(row, column, cell)
         if not self.shapes:

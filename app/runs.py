@@ -33,7 +33,7 @@ class Run:
         options = ", ".join(f"{k}={v}" for k, v in asdict(p.sampler).items())
         tiles = s.outcome.tiles
         return {
-            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or 1, "sigma": p.sigma,
+            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or None, "sigma": p.sigma,
             "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds,
             "iterations": s.step if tiles == 1 else p.sampler.total if s.complete else s.step % p.sampler.total,
             "tiles": tiles, "finished": s.finished, "whole": s.complete,

@@ -23,8 +23,8 @@ COLUMNS = {
     "seconds": ("Seconds", "How long it took"),
     "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 30, 100, 36, 42, 52, 58, 64, 74
-_FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:g}"}
+_WIDTHS = 24, 30, 100, 36, 48, 52, 58, 64, 74
+_FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:.4g}"}
 
 
 class Cell(QTableWidgetItem):

@@ -98,6 +98,7 @@ class Window(Shell):
         self.plots.clear_curves()
         self.set_tone(source.tone)
         self.tell("")
+        self.readout.setText("")
         self.about_picture.setText(source.description)
         if self.controls.experiment:
             self._make_noise(fit=True)
@@ -219,7 +220,7 @@ class Window(Shell):
         """A run has ended: it is result A."""
         self.a, self.b = run, self.a if self.a is not run else self.b
         state = "" if run.snapshot.complete else ", stopped"
-        self.tell(f"{run.snapshot.step} iterations in {run.snapshot.seconds:.1f} s{state}")
+        self.tell(f"Done in {run.snapshot.seconds:.1f} s{state}")
         then, self._save_next = self._save_next, None
         if then is not None and run.snapshot.complete:
             QTimer.singleShot(0, partial(self.save, "result", then))
@@ -243,7 +244,7 @@ class Window(Shell):
 
     def exchange(self) -> None:
         """A for B."""
-        if self.a is not None and self.b is not None:
+        if self.b is not None:
             self.a, self.b = self.b, self.a
             self.update_state()
 

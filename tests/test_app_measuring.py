@@ -31,7 +31,8 @@ def test_a_rectangle_is_measured_from_the_particles(qtbot, window, file, tmp_pat
     found = measure.region(samples, measure.rectangle((64, 64), 10, 20, 12, 9))["mean"]
     mean = next(n for n in window.measuring.numbers if n.quantity == "mean")
     np.testing.assert_allclose((mean.value, mean.low, mean.high), (found.value, found.low, found.high))
-    assert window.measuring.table.item(0, 3).text() == f"{float(found.value):.5g}"
+    value, reach = (float(v) for v in window.measuring.table.item(0, 1).text().split(" ± "))
+    assert (value, reach) == pytest.approx((float(found.value), float(found.reach)), abs=0.1)
     press(qtbot, window, "E")
     press(qtbot, window, "D")
     ready(qtbot, window)

@@ -1,4 +1,4 @@
-"""Pictures of the window for the README: `make screenshots`. Needs a screen, real or Xvfb.
+"""Pictures of the window for README and docs: `make screenshots`. Needs a screen, real or Xvfb.
 
 Usage: make.py FOLDER; QT_SCALE_FACTOR=2 makes only the sharp one.
 """
@@ -8,6 +8,9 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+import tifffile
+from PIL import Image
 from qtpy.QtCore import QCoreApplication, QEvent, QPointF, QSettings, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
@@ -20,14 +23,14 @@ from denoiser.data import data_folder
 SIZE = 1280, 800
 
 
-def wait(ready, seconds=240.0):
+def wait(ready, seconds=400.0):
     until = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > until:
             raise SystemExit("the window did not get ready")
         QApplication.processEvents()
         time.sleep(0.01)
-    for _ in range(30):  # and let it draw
+    for _ in range(40):  # and let it draw
         QApplication.processEvents()
         time.sleep(0.01)
 
@@ -61,37 +64,81 @@ def hover(window, view, share=(0.5, 0.5)):
         wait(lambda: True)
 
 
-def shoot(window, path):
-    wait(lambda: True)
-    window.grab().save(str(path))
-    print(path)
-
-
 def part(name, top, left, side=176):
     """Some of a sample: the whole would take minutes."""
     return images.read(data_folder("sample_images") / f"{name}.png").pixels[top : top + side, left : left + side]
 
 
-def experiment(window, folder):
-    path = Path(folder) / "cat.png"
-    images.write_png(path, part("cat", 40, 120))
+def first(window, folder):
+    """What a newcomer sees."""
+    wait(lambda: True)
+
+
+def photo(window, folder):
+    """A noisy photograph of 12 megapixels, as it is a moment after it was opened."""
+    path = Path(folder) / "colosseum.jpg"
+    with Image.open(data_folder("sample_images") / "colosseum.png") as small:
+        clean = np.asarray(small.convert("RGB").resize((4000, 3000), Image.LANCZOS), np.float32)
+    noisy = clean + np.random.default_rng(0).normal(0, 12, clean.shape).astype(np.float32)
+    Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(path, quality=92)
+    window.welcome.buttons[False].clicked.disconnect()
+    window.welcome.settle()
+    window.set_mode(0)
     open_(window, path)
-    window.acts["viewer.set_views:3"].trigger()
-    run(window, "tv", "nlm", "gibbs", "mp-svgd")
-    window.controls.quality.setCurrentIndex(window.controls.quality.findData("normal"))
-    hover(window, 1, (0.45, 0.4))
+    window.acts["viewer.set_split:1"].trigger()
+    window.viewer.actual_size()
+    wait(lambda: window.looker.share > 0.07)
+    hover(window, 0, (0.7, 0.4))
 
 
 def restore(window, folder):
-    noisy = denoiser.add_noise(part("colosseum", 20, 60), 18.0, 3)
+    """A result, before and after in one view."""
     path = Path(folder) / "colosseum-noisy.png"
-    images.write_png(path, noisy)
+    images.write_png(path, denoiser.add_noise(part("colosseum", 20, 60, 256), 18.0, 3))
     window.set_mode(0)
     open_(window, path)
-    run(window, "gibbs", "mp-svgd")
-    window.controls.quality.setCurrentIndex(window.controls.quality.findData("normal"))
+    QTest.mouseClick(window.controls.run_button, Qt.LeftButton)
+    wait(lambda: scored(window, 1))
     window.acts["viewer.set_split:1"].trigger()
     hover(window, 0, (0.6, 0.55))
+
+
+def experiment(window, folder):
+    path = Path(folder) / "cat.png"
+    images.write_png(path, part("cat", 40, 120))
+    window.set_mode(1)
+    open_(window, path)
+    window.acts["viewer.set_views:3"].trigger()
+    run(window, "tv", "nlm", "gibbs", "mp-svgd")
+    hover(window, 1, (0.45, 0.4))
+
+
+def micrograph(window, folder):
+    """12 bits in a 16-bit file, with handles on its histogram, and measurements with their error bars."""
+    rows, columns = np.mgrid[0:220, 0:300]
+    cells = [(60, 80, 26), (140, 190, 34), (90, 240, 18), (170, 70, 22)]
+    light = sum(
+        90 * np.exp(-((((rows - y) ** 2 + (columns - x) ** 2) / (2 * (r / 1.6) ** 2)) ** 2)) for y, x, r in cells
+    )
+    noisy = np.random.default_rng(1).normal(120 + light, 14)
+    path = Path(folder) / "cells.tif"
+    tifffile.imwrite(path, np.clip(noisy, 0, 4095).astype(np.uint16))
+    window.set_mode(0)
+    open_(window, path)
+    window.acts["viewer.set_views:2"].trigger()
+    window.viewer.views[1].choose("uncertainty")
+    run(window, "gibbs")
+    for kind, (x, y), size in (("rectangle", (62, 44), (36, 32)), ("rectangle", (20, 105), (36, 32))):
+        window.draw(kind)
+        window.measuring.shapes[-1][1].setPos((x, y))
+        window.measuring.shapes[-1][1].setSize(size)
+    window.draw("line")
+    line = window.measuring.shapes[-1][1]
+    line.setPos((0, 0))
+    for handle, (x, y) in zip(line.getHandles(), ((130, 140), (250, 140)), strict=True):
+        line.movePoint(handle, (x, y), finish=False, coords="parent")
+    window.measuring.refresh()
+    wait(lambda: window.measuring._task is None and len(window.measuring.numbers) > 50)
 
 
 def main(folder):
@@ -100,23 +147,26 @@ def main(folder):
     application = QApplication(["denoise"])
     from denoiser_app.window import Window
 
+    sharp = application.devicePixelRatio() > 1
+    wanted = sys.argv[2:] or [f.__name__ for f in (first, photo, restore, experiment, micrograph)]
     with tempfile.TemporaryDirectory() as scratch:
         window = Window(QSettings(f"{scratch}/settings.ini", QSettings.IniFormat))
         window.resize(*SIZE)
         window.show()
-        sharp = application.devicePixelRatio() > 1
-        for name, make in (("experiment", experiment), ("restore", restore)):
-            if sharp and name == "restore":
+        for name in wanted:
+            if sharp and name not in ("photo", "experiment"):
                 continue
-            make(window, scratch)
-            for theme in ("light", "dark"):
+            globals()[name](window, scratch)
+            for theme in ("light",) if name == "first" or sharp else ("light", "dark"):
                 window.set_theme(theme)
-                if sharp and theme == "dark":
-                    continue
-                shoot(window, Path(folder) / f"{name}-{theme}{'@2x' if sharp else ''}.png")
+                wait(lambda: True)
+                path = Path(folder) / f"{name}-{theme}{'@2x' if sharp else ''}.png"
+                window.grab().save(str(path))
+                print(path)
+            window.set_theme("light")
         for entry in window.runner.runs:
             entry.saved = True
-        window.close()
+        window.end()
 
 
 if __name__ == "__main__":

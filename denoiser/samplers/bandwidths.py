@@ -14,7 +14,9 @@ _NO_FACTOR = 1e-16  # bandwidth that makes the kernel vanish where a factor does
 @inlined(fastmath=True)
 def _median_squares(values, seen, hood, factor, shifts, distances, out):  # type: ignore[no-untyped-def]
     """Median over pairs of particles of the squared distance on one factor, lane by lane, by bisection of log d^2."""
-    own = seen[factor] if factor < len(seen) else values[len(values) - 1]
+    own = values[len(values) - 1]
+    if seen is not None and factor < len(seen):
+        own = seen[factor]
     count, pairs = len(own), len(distances)
     low, high = np.empty(LANES, np.float32), np.zeros(LANES, np.float32)
     below = np.empty(LANES, np.float32)
@@ -25,7 +27,7 @@ def _median_squares(values, seen, hood, factor, shifts, distances, out):  # type
             left, right, distance = own[i], own[j], distances[pair]
             for lane in range(LANES):
                 distance[lane] = (left[lane] - right[lane]) * (left[lane] - right[lane])
-            if len(seen) == 0:
+            if seen is None:
                 for m in range(hood.factor_starts[factor], hood.factor_starts[factor + 1]):
                     left, right = values[hood.factor_members[m], i], values[hood.factor_members[m], j]
                     for lane in range(LANES):
@@ -54,19 +56,24 @@ def _median_squares(values, seen, hood, factor, shifts, distances, out):  # type
 
 
 @kernel(fastmath=True)
-def set_bandwidths(x, order, shape, sites, hood, shifts, bandwidth, out):  # type: ignore[no-untyped-def]
+def set_bandwidths(x, order, shape, sites, hood, seen_taps, shifts, bandwidth, out):  # type: ignore[no-untyped-def]
     """out[factor, site] = h = bandwidth * med^2 of the particles on that factor."""
     block, inside = np.empty(LANES, np.int64), np.empty((len(hood.rows), LANES), np.float32)
     values = np.empty((len(hood.rows), len(x), LANES), np.float32)
-    seen = np.empty((len(hood.seen_taps), len(x), LANES), np.float32)
+    if seen_taps is not None:
+        seen = np.empty((len(seen_taps), len(x), LANES), np.float32)
     median = np.empty(LANES, np.float32)
     distances = np.empty((len(shifts) * len(x), LANES), np.float32)
     for begin in range(0, len(sites), LANES):
         used = fill_block(sites, begin, block)
         gather(x, order, shape, block, hood, values, inside)
-        see(values, hood, block, seen)
+        if seen_taps is not None:
+            see(values, hood, block, seen)
         for f in range(len(out)):
-            _median_squares(values, seen, hood, f, shifts, distances, median)
+            if seen_taps is None:
+                _median_squares(values, None, hood, f, shifts, distances, median)
+            if seen_taps is not None:
+                _median_squares(values, seen, hood, f, shifts, distances, median)
             for lane in range(used):
                 there = f == len(hood.there) or hood.there[f, block[lane]]
                 out[f, block[lane]] = bandwidth * median[lane] if there else np.float32(_NO_FACTOR)

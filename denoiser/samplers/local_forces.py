@@ -174,13 +174,15 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 
 @kernel(fastmath=True)
-def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, forces):  # type: ignore[no-untyped-def]
+def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, power, forces):  # type: ignore[no-untyped-def]
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
     The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's
     own term keeps its weight 1 / M, those of its b - 1 partners get (M - 1) / (M (b - 1)): without bias whatever b is.
     power_d gathers the mean square of phi_d over particles: AdaGrad with one scale for all particles of a pixel, since
     a scale for each would upset the balance of their forces.
+    seen_taps: `hood.seen_taps`, or None if kernels look at sites only; general: None for RBF kernels on four edges.
+    What would need something that is None is not compiled: numba decides such an `if` beforehand.
     If `forces` is not empty, (2, M, pixels), it gets the gradient and the repulsion, and nothing moves.
     """
     count, factors, members = len(x), len(h), len(hood.rows)
@@ -189,7 +191,8 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
     own, others = values[members - 1], values[: members - 1]
     scores, gradient = np.empty((count, LANES), np.float32), np.empty((count, LANES), np.float32)
     repulsion = np.empty((count, LANES), np.float32)
-    seen = np.empty((len(hood.seen_taps), count, LANES), np.float32)
+    if seen_taps is not None:
+        seen = np.empty((len(seen_taps), count, LANES), np.float32)
     rate, terms = np.empty((factors, LANES), np.float32), np.empty(LANES, np.float32)
     unit = np.float32(1 if imq else 2 / LOG2E)
     for begin in range(0, len(sites), LANES):
@@ -202,7 +205,8 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
                 rate[f, lane] = np.float32(0.5 if imq else 0.5 * LOG2E) / h[f, block[lane]]
                 if f < len(hood.there):
                     terms[lane] += hood.there[f, block[lane]]
-        see(values, hood, block, seen)
+        if seen_taps is not None:
+            see(values, hood, block, seen)
         for number in range(batches):
             first, last = number * count // batches, (number + 1) * count // batches
             more = np.float32(count - 1) / np.float32(last - first - 1) if batches > 1 else np.float32(1)
@@ -210,11 +214,11 @@ def _sweep(x, order, batches, shape, sites, hood, h, imq, target, step, power, f
                 for lane in range(LANES):
                     gradient[i, lane] = terms[lane] / more * scores[i, lane]  # k(x, x) = 1 for each factor
                     repulsion[i, lane] = 0
-            if len(seen) > 0:
-                _pair_responses(first, last, own, seen, hood.seen_taps, rate, scores, gradient, repulsion)
-            elif hood.edges and not imq:
+            if seen_taps is not None:
+                _pair_responses(first, last, own, seen, seen_taps, rate, scores, gradient, repulsion)
+            if general is None:
                 _pair_edges(first, last, own, others, rate, scores, gradient, repulsion)
-            else:
+            if general is not None and seen_taps is None:
                 _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, repulsion)
             for i in range(first, last):
                 for lane in range(LANES):
@@ -253,6 +257,8 @@ class LocalForces:
         if responses and (single_kernel or kernel != "rbf"):
             raise ValueError("kernels on responses are of the kind rbf, one for each")
         self._hood = neighbourhood(target, single_kernel, responses)
+        self._seen_taps = self._hood.seen_taps if responses else None
+        self._general = None if self._hood.edges and kernel == "rbf" and not responses else True
         self._shape, self._imq, self._bandwidth = target.shape, kernel == "imq", np.float32(bandwidth)
         colouring = target.prior.colouring(target.shape).ravel()
         by_colour = [np.flatnonzero(colouring == colour) for colour in range(target.prior.colours)]
@@ -270,7 +276,7 @@ class LocalForces:
         order = np.arange(count)
 
         def task(sites: np.ndarray) -> None:
-            set_bandwidths(x, order, self._shape, sites, self._hood, shifts, self._bandwidth, self._h)
+            set_bandwidths(x, order, self._shape, sites, self._hood, self._seen_taps, shifts, self._bandwidth, self._h)
 
         for chunks in self._chunks:
             parallel(task, chunks)
@@ -307,7 +313,20 @@ class LocalForces:
         order = np.arange(len(x)) if order is None else order
 
         def task(sites: np.ndarray) -> None:
-            _sweep(x, order, batches, self._shape, sites, self._hood, self._h, self._imq, target, *then)
+            _sweep(
+                x,
+                order,
+                batches,
+                self._shape,
+                sites,
+                self._hood,
+                self._seen_taps,
+                self._general,
+                self._h,
+                self._imq,
+                target,
+                *then,
+            )
 
         for chunks in self._chunks:
             parallel(task, chunks)

@@ -12,7 +12,6 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QFormLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -31,7 +30,7 @@ from denoiser.samplers import METHODS, Sampler, make_sampler
 
 from .display import duration
 from .fields import Fields, Level
-from .fold import Fold
+from .fold import Fold, column, form, heading
 from .options import OptionsForm
 from .session import Plan, Source
 
@@ -54,35 +53,6 @@ def preset(quality: str) -> tuple[Sampler, Prior]:
         return choose(quality)
     except ValueError:
         return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
-
-
-def _heading(text: str) -> QLabel:
-    return QLabel(text, objectName="heading")
-
-
-def _column(*parts: QWidget) -> QWidget:
-    """One below the other; a heading keeps its distance."""
-    whole = QWidget()
-    column = QVBoxLayout(whole)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(5)
-    for part in parts:
-        if part.objectName() == "heading":
-            column.addSpacing(6)
-        column.addWidget(part)
-    return whole
-
-
-def _form(*rows: tuple[str, QWidget]) -> QWidget:
-    """Labels with their fields."""
-    whole = QWidget()
-    form = QFormLayout(whole)
-    form.setContentsMargins(0, 0, 0, 0)
-    form.setVerticalSpacing(5)
-    form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
-    for text, widget in rows:
-        form.addRow(text, widget)
-    return whole
 
 
 class Controls(QFrame):
@@ -183,23 +153,23 @@ class Controls(QFrame):
         inside = QVBoxLayout(inner)
         inside.setContentsMargins(12, 10, 12, 8)
         inside.setSpacing(6)
-        self._strength = _form(("&Strength, %", self.strength))
-        self._chroma = _form(("&Colour, %", self.chroma))
+        self._strength = form(("&Strength, %", self.strength))
+        self._chroma = form(("&Colour, %", self.chroma))
         under = QWidget()
         row = QHBoxLayout(under)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.noise_note, 1)
         row.addWidget(self.measure_button)
-        noise = _form(("&Noise level", self.sigma))
+        noise = form(("&Noise level", self.sigma))
         noise.layout().labelForField(self.sigma).setToolTip(_SIGMA_TIP)
-        details = _column(
-            _heading("NOISE"), noise, under, _form(("S&eed", self.seed)), _heading("METHOD"),
-            _form(("Me&thod", self.method), ("Image mo&del", self.prior), ("Memory", self.memory)), self.options,
+        details = column(
+            heading("NOISE"), noise, under, form(("S&eed", self.seed)), heading("METHOD"),
+            form(("Me&thod", self.method), ("Image mo&del", self.prior), ("Memory", self.memory)), self.options,
         )  # fmt: skip
         self.advanced = Fold("Advanced", details, "advanced")
         inside.addLayout(modes)
         inside.addSpacing(4)
-        for part in (self._strength, _form(("&Quality", self.quality)), self._chroma, self.advanced):
+        for part in (self._strength, form(("&Quality", self.quality)), self._chroma, self.advanced):
             inside.addWidget(part)
         inside.addStretch(1)
         scroll.setWidget(inner)
@@ -269,6 +239,12 @@ class Controls(QFrame):
         if mine is not None and fast is not None and mine > 20 and fast < mine / 2:
             words += f"; Fast about {duration(fast)}"
         self.time_note.setText(words)
+
+    def take_noise(self, level: float) -> None:
+        """The noise level that was measured, if the picture is a noisy one."""
+        if not self.experiment:
+            self.sigma.setValue(level)
+            self.tell_noise(level)
 
     def sampler(self, method: str | None = None) -> Sampler:
         """The method as set up; a ValueError where that is not possible."""

@@ -1,4 +1,4 @@
-"""A part of a panel that can be folded away.
+"""What a panel is made of: headings, columns, forms, and parts that can be folded away.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
@@ -6,7 +6,37 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QFormLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+
+def heading(text: str) -> QLabel:
+    """A word above a part of the panel."""
+    return QLabel(text, objectName="heading")
+
+
+def column(*parts: QWidget) -> QWidget:
+    """One below the other; a heading keeps its distance."""
+    whole = QWidget()
+    rows = QVBoxLayout(whole)
+    rows.setContentsMargins(0, 0, 0, 0)
+    rows.setSpacing(5)
+    for part in parts:
+        if part.objectName() == "heading":
+            rows.addSpacing(6)
+        rows.addWidget(part)
+    return whole
+
+
+def form(*rows: tuple[str, QWidget]) -> QWidget:
+    """Labels with their fields."""
+    whole = QWidget()
+    lines = QFormLayout(whole)
+    lines.setContentsMargins(0, 0, 0, 0)
+    lines.setVerticalSpacing(5)
+    lines.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
+    for text, widget in rows:
+        lines.addRow(text, widget)
+    return whole
 
 
 class Fold(QWidget):

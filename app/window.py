@@ -109,9 +109,8 @@ class Window(Shell):
 
     def measure(self) -> None:
         """Set the noise level that was found."""
-        if self.source is not None and not self.controls.experiment:
-            self.controls.sigma.setValue(self.source.measured)
-            self.controls.tell_noise(self.source.measured)
+        if self.source is not None:
+            self.controls.take_noise(self.source.measured)
 
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
@@ -219,8 +218,7 @@ class Window(Shell):
     def added(self, run: Run) -> None:
         """A run has ended: it is result A."""
         self.a, self.b = run, self.a if self.a is not run else self.b
-        state = "" if run.snapshot.complete else ", stopped"
-        self.tell(f"Done in {run.snapshot.seconds:.1f} s{state}")
+        self.tell(f"{'Done' if run.snapshot.complete else 'Stopped'} after {run.snapshot.seconds:.1f} s")
         then, self._save_next = self._save_next, None
         if then is not None and run.snapshot.complete:
             QTimer.singleShot(0, partial(self.save, "result", then))
@@ -287,9 +285,8 @@ class Window(Shell):
         enable(self)
         busy = running or self.runner.previewing or self.looker.busy
         if running and self.runner.live is None:
-            first = "Compiling for this machine, only this once…" if self.runner.compiling else "Starting…"
-            self.tell(first)
-        if busy and (not running or self.runner.live is None):
+            self.tell("Compiling for this machine, only this once…" if self.runner.compiling else "Starting…")
+        if self.runner.live is None:
             self.progress.setRange(0, 0)
         self.progress.setVisible(busy)
 

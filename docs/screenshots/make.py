@@ -42,6 +42,7 @@ def scored(window, count):
 
 def open_(window, path):
     window.runner.clear()
+    window.welcome.settle()  # the question of the first start
     window.open(str(path))
     wait(lambda: window.source is not None and window.source.path == str(path) and window.scene is not None)
 
@@ -81,8 +82,6 @@ def photo(window, folder):
         clean = np.asarray(small.convert("RGB").resize((4000, 3000), Image.LANCZOS), np.float32)
     noisy = clean + np.random.default_rng(0).normal(0, 12, clean.shape).astype(np.float32)
     Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(path, quality=92)
-    window.welcome.buttons[False].clicked.disconnect()
-    window.welcome.settle()
     window.set_mode(0)
     open_(window, path)
     window.acts["viewer.set_split:1"].trigger()

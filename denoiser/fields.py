@@ -15,10 +15,12 @@ import numpy as np
 from denoiser import colour
 from denoiser.files import read_bytes
 from denoiser.learned import ALIGNED, FIELD, LearnedPosterior, Model, load_model, predict
+from denoiser.noise import Noise
 from denoiser.pieces import HALO, Margins
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior, available_priors, load_prior
 
+_UNSURE, _DOUBT = 0.5, 0.85  # confidence of a measurement, and the share of it that is then believed
 #: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
 LEARNED = {"learned": "normal", "learned-fast": "fast", "learned-best": "best"}
 
@@ -83,9 +85,16 @@ def gains(prior: Prior) -> tuple[float, float, float]:
     return (1.0, 1.0, 1.0) if isinstance(prior, LearnedPrior) else colour.GAINS
 
 
-def assumes_white(prior: Prior) -> bool:
-    """Whether the likelihood takes the noise for white, so that correlated noise must count as stronger than it is."""
-    return not isinstance(prior, LearnedPrior)
+def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
+    """What the noise of each of so many planes is multiplied by for this prior.
+
+    The Markov priors' likelihood takes the noise for white, so correlated noise counts as stronger than it is. The
+    network knows grain when it sees it; where a measurement is unsure, it is told a little less than was measured,
+    because to wipe out texture is the worse error.
+    """
+    if isinstance(prior, LearnedPrior):
+        return [_DOUBT if noise.confidence <= _UNSURE else 1.0] * planes
+    return noise.inflations(planes)
 
 
 def posteriors(

@@ -238,7 +238,7 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
     if isinstance(request.noise, Noise):
         whole = picture if frame.colour or picture.ndim == 2 else picture[..., 0]
         maps = request.noise.plane_maps(whole)
-        grain = request.noise.inflations(len(maps)) if fields.assumes_white(request.prior) else [1.0] * len(maps)
+        grain = fields.noise_factors(request.prior, request.noise, len(maps))
         sigmas = frame.plane_sigmas(maps, grain, request.chroma)
     else:
         sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))

@@ -9,7 +9,7 @@ def test_demo(tmp_path, capsys):
     out = capsys.readouterr()
     noisy, denoised = (line.split() for line in out.out.splitlines()[2:4])
     assert float(denoised[1]) > float(noisy[1]) + 4
-    assert "sweep" in out.err  # the progress bar
+    assert "method direct, prior learned" in out.out
     with Image.open(tmp_path / "a" / "b" / "side-by-side.png") as sides:
         assert sides.width > 3 * 64
 

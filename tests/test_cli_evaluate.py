@@ -198,7 +198,7 @@ def test_the_plan_is_the_papers():
     ours = {(c.method, c.particles) for c in cases if c.prior.name == "pairwise"}
     assert set(table1.PUBLISHED) <= ours
     assert {("tv", None), ("nlm", None), ("wavelet", None)} <= ours
-    assert len({c.key for c in cases}) == len(cases) == 2 * 2 * (len(ours) + 1)
+    assert len({c.key for c in cases}) == len(cases) == 2 * 2 * (len(ours) + 1 + len(table1.LEARNED))
     options = {(c.method, c.particles): c.sampler for c in cases}
     assert options[table1.ONE_CHAIN, 50].chains == 1
     assert options[table1.LONG, 600].chains == 2

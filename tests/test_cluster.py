@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from PIL import Image
 from test_evaluate import _busy, images, numbers
 
+from conftest import ROOT
 from denoiser import evaluate, executors, read_rows, threads
 from denoiser.cli import main
 

@@ -10,6 +10,8 @@ from qtpy.QtCore import QPoint
 def mouse(qtbot, window, file, monkeypatch):
     open_(qtbot, window, monkeypatch, file)
     qtbot.waitUntil(lambda: not window.viewer._busy, timeout=LONG)
+    window.viewer.fit()  # whatever size the window got meanwhile
+    qtbot.wait(100)
     return Mouse(qtbot, window)
 
 

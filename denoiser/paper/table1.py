@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from denoiser.evaluation.averages import Average, Difference, Group, compare, group_of, number, summary, with_interval
-from denoiser.evaluation.plan import Case, Truth, make_plan, parse_method
+from denoiser.evaluation.plan import Case, Truth, make_plan
 from denoiser.evaluation.rows import Row
 from denoiser.samplers import METHODS
 
@@ -39,7 +39,8 @@ _TITLES = {LONG: "Aux. Gibbs, long run", ONE_CHAIN: "Aux. Gibbs, one chain"}
 
 def title(group: Group) -> str:
     """The name of a method for readers."""
-    name = _TITLES.get(group.method) or METHODS[parse_method(group.method)[0]].title
+    word = group.method.partition(":")[0].partition("@")[0]
+    name = _TITLES.get(group.method) or (METHODS[word].title if word in METHODS else word)  # bm3d may not be there
     return name if group.prior in ("", "pairwise") else f"{name}, {group.prior}"
 
 

@@ -6,28 +6,25 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from denoiser import measure
 from denoiser.pieces import DEFAULT_MEMORY, Region
 from denoiser.run import Request
-from denoiser.samplers import make_sampler
-
-DRAWN = 50  # of methods that need none for their mean
+from denoiser.samplers import with_particles
 
 
 def draw_particles(request: Request, region: Region) -> np.ndarray:
     """Particles of a region, shape (M, height, width) and channels: for measuring where a run itself has none.
 
-    As the run on the whole would give them there; a method that makes no particles by itself draws DRAWN of them.
+    As the run on the whole would give them there; a method that makes no particles by itself draws some besides.
     """
     sampler = request.sampler
     if not sampler.uncertain:
         raise ValueError(f"{sampler.name} gives one picture, and no idea how sure it is")
-    if not sampler.kept:
-        sampler = make_sampler(sampler.name, {**asdict(sampler), "particles": DRAWN})
+    sampler = with_particles(sampler)
     local = replace(request, sampler=sampler, region=region)
     cost = sampler.bytes_per_pixel(request.prior) * len(request.frame.gains)
     (piece,) = local.pieces()

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ from denoiser.fields import field_names
 from denoiser.files import label
 from denoiser.noise import Noise
 from denoiser.presets import QUALITIES, choose
-from denoiser.samplers import METHODS, flag
+from denoiser.samplers import METHODS, flag, with_particles
 
-_DRAWN = 50  # candidate pictures, where a method needs none for its mean
 EXAMPLES = """\
 examples:
   denoise photo.jpg                        writes photo-denoised.jpg; measures the noise itself
@@ -166,8 +165,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         sampler, loaded = choose(arguments.quality, method, arguments.prior, options)
     except (ValueError, OSError) as error:
         wrong(str(error))
-    if arguments.samples is not None and sampler.uncertain and not sampler.kept:
-        sampler = replace(sampler, particles=_DRAWN)  # type: ignore[call-arg]
+    if arguments.samples is not None:
+        sampler = with_particles(sampler)
     for name in ("std", "samples"):
         if getattr(arguments, name) is not None and not sampler.uncertain:
             wrong(f"--{name}: {method} gives one picture, and no idea how sure it is")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from denoiser.samplers.base import Estimate, Sampler, option
@@ -15,8 +16,9 @@ from denoiser.samplers.svgd import SVGD
 
 _SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
+_DRAWN = 50  # candidate pictures, of a method that needs none for its mean
 
-__all__ = ["METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option"]
+__all__ = ["METHODS", "Estimate", "Sampler", "flag", "make_sampler", "option", "with_particles"]
 
 
 def make_sampler(method: str, options: dict[str, Any]) -> Sampler:
@@ -38,3 +40,14 @@ def flag(method: str, option: str) -> str:
     """
     words = option.replace("_", "-")
     return f"--{method}-{words}" if words == "samples" else f"--{words}"
+
+
+def with_particles(sampler: Sampler) -> Sampler:
+    """The sampler as one that has particles: a method that needs none for its mean draws some besides.
+
+    >>> with_particles(make_sampler("direct", {})).kept, with_particles(make_sampler("gibbs", {})).kept
+    (50, 50)
+    """
+    if sampler.kept or not sampler.uncertain:
+        return sampler
+    return replace(sampler, particles=_DRAWN)  # type: ignore[call-arg]

@@ -23,40 +23,50 @@ from denoiser.training.photographs import GREY
 LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 RATIOS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
 _ENOUGH = 3000  # pixels in a bin that count as much as all of its noise level
-_SHIFT_LEVELS = (4.0, 16.0, 32.0, 90.0)
+_SHIFT_LEVELS = (4.0, 16.0, 32.0, 80.0)
 _SHIFTS = (-5.0, -4.0, -3.0, -2.5, -2.0, -1.5, -1.0, 0.0)
 _COLOURED = 80.0  # grey levels of noise that a colour picture learned with, about; a grey one's plane goes further
 _DRAWS = 60
 
 
-def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dict[str, Any]:
-    """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges."""
-    bare = replace(model, card={})
+def calibrate(model: Model, pictures: Sequence[np.ndarray], colours: str = "both", few: int = 5) -> dict[str, Any]:
+    """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges.
+
+    colours: of the pictures that the network is for: "grey", "colour" or "both".
+    """
+    bare = replace(model, card={}, grey=None)
     factors = {}
     for quality in QUALITIES:
         chosen = pictures if quality == "fast" else pictures[::4]  # eight times the work
-        rows = [_rows(bare, chosen, level, quality) for level in LEVELS]
-        last = max(k for k, row in enumerate(rows) if len(row) == 3)
-        factors[quality] = [[(row if len(row) > p else rows[last])[p] for row in rows] for p in range(3)]
+        rows = [_rows(bare, chosen, level, quality, colours) for level in LEVELS]
+        factors[quality] = [_filled([row[plane] for row in rows]) for plane in range(3)]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
-    marginal = replace(model, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
-    shifts = [_shift(marginal, pictures[:few], level) for level in _SHIFT_LEVELS]
+    marginal = replace(bare, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
+    shifts = [_shift(marginal, pictures[:few], level, colours) for level in _SHIFT_LEVELS]
     table["shifts"] = np.interp(np.log(LEVELS), np.log(_SHIFT_LEVELS), shifts).round(3).tolist()
     Calibration.parse(table, model.path)
     return table
 
 
-def _rows(model: Model, pictures: Sequence[np.ndarray], level: float, quality: str) -> list[list[float]]:
-    """Factors of one noise level by RATIOS, of three planes; of the luminance alone where colour has no such level."""
+def _rows(
+    model: Model, pictures: Sequence[np.ndarray], level: float, quality: str, colours: str
+) -> list[list[float] | None]:
+    """Factors of one noise level by RATIOS, of three planes; None for a plane that has no such noise."""
     seen: list[list[np.ndarray]] = [[], [], []]  # (std / sigma, |error| / std), flat
     for number, picture in enumerate(pictures):
-        for clean, sigma in (*([_colour(picture, level)] if level <= _COLOURED else []), _grey(picture, level)):
+        for clean, sigma in _trials(picture, level, colours):
             noise = np.random.default_rng([number, int(10 * level)]).standard_normal(clean.shape, dtype=np.float32)
             found = predict(clean + sigma * noise, sigma, quality, model=model, edges=False)
             pairs = np.stack([found.std / sigma, np.abs(found.mean - clean) / found.std])
             for plane in range(len(clean)):
                 seen[plane].append(pairs[:, plane].reshape(2, -1))
-    return [_factors(*np.concatenate(plane, axis=1)) for plane in seen if plane]
+    return [_factors(*np.concatenate(plane, axis=1)) if plane else None for plane in seen]
+
+
+def _filled(rows: list[list[float] | None]) -> list[list[float]]:
+    """Rows by noise level; beyond the strongest that was seen, its own; 1 where none was."""
+    known = [row for row in rows if row is not None] or [[1.0] * len(RATIOS)]
+    return [known[min(k, len(known) - 1)] for k in range(len(rows))]
 
 
 def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
@@ -73,22 +83,22 @@ def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
     return row
 
 
-def _colour(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
-    """Three planes with noise of `level`."""
-    return to_planes(picture).astype(np.float32), level
+def _trials(picture: np.ndarray, level: float, colours: str) -> list[tuple[np.ndarray, float]]:
+    """Clean planes and their noise: of the picture in colour, if it can be so noisy, and of the grey one."""
+    trials = []
+    if colours != "grey" and level <= _COLOURED:
+        trials.append((to_planes(picture).astype(np.float32), level))
+    if colours != "colour":  # a grey picture's plane is the network's luminance over sqrt(3)
+        trials.append(((picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))))
+    return trials
 
 
-def _grey(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
-    """The grey picture, with noise that is of `level` in the network's luminance."""
-    return (picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))
-
-
-def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
+def _shift(model: Model, pictures: Sequence[np.ndarray], level: float, colours: str) -> float:
     """What is added to the logits of the edges so that differences and block means hold their 90 % best."""
     sampler = make_sampler("direct", {"particles": _DRAWS})
     errors = np.zeros(len(_SHIFTS))
     for number, picture in enumerate(pictures):
-        clean, sigma = _grey(picture, level)
+        clean, sigma = _trials(picture, min(level, _COLOURED), colours)[-1]
         noisy = clean + sigma * np.random.default_rng(number).standard_normal(clean.shape, dtype=np.float32)
         found = predict(noisy, sigma, model=model)
         for k, shift in enumerate(_SHIFTS):

@@ -276,7 +276,7 @@ def test_particles_hold_means_of_blocks(cat):
 
 
 def test_a_network_for_grey_pictures_beside(tmp_path):
-    """Here the same one without a card: other standard deviations for grey pictures, the same for colour, another key."""
+    """Here the same one without a card: other deviations for grey pictures, the same for colour, another key."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         for ending in (".onnx", ".json"):

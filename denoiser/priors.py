@@ -98,11 +98,6 @@ class FilterBank:
         rows, columns = np.indices(shape)
         return (a * rows + b * columns) % n
 
-    @property
-    def clique_size(self) -> tuple[int, int]:
-        """Height and width of the largest filter."""
-        return max(f.shape[0] for f in self.filters), max(f.shape[1] for f in self.filters)
-
 
 @dataclass(frozen=True, eq=False)
 class Prior(FilterBank):

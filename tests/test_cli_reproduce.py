@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
 
 
 def test_without_matplotlib(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(report, "can_draw", lambda: False)
+    monkeypatch.setattr(report.importlib.util, "find_spec", lambda name: None)
     assert main(["reproduce", "toy", "--quick", "--dir", str(tmp_path)]) == 1
     assert _last_line(capsys).endswith("pip install 'mpsvgd[plots]', or use --no-figure")
     assert not list(tmp_path.iterdir())  # said before the work, not after

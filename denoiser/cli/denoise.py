@@ -179,12 +179,10 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
             wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
-    for name, suffixes in (("std", (".png", ".tif", ".tiff")), ("residual", (".png", ".tif", ".tiff"))):
+    for name, suffixes in (("std", ".png or .tif"), ("residual", ".png or .tif"), ("samples", ".npz")):
         value = getattr(arguments, name)
-        if value is not None and Path(value).suffix.lower() not in suffixes:
-            wrong(f"--{name} {label(value)}: must end in .png or .tif")
-    if arguments.samples is not None and not arguments.samples.endswith(".npz"):
-        wrong(f"--samples {label(arguments.samples)}: must end in .npz")
+        if value is not None and Path(value).suffix.lower().replace(".tiff", ".tif") not in suffixes.split(" or "):
+            wrong(f"--{name} {label(value)}: must end in {suffixes}")
     to_stdout = arguments.output == paths.STANDARD or (
         arguments.output is None and arguments.dir is None and any(e.path == paths.STANDARD for e in entries)
     )

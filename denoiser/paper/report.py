@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,8 +81,10 @@ class Report:
 
 def check_drawing(otherwise: str = "") -> None:
     """Say now, not after an hour of computing, that there can be no figures."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ValueError(f"figures need matplotlib: pip install 'mpsvgd[plots]'{otherwise}")
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ValueError(f"figures need matplotlib: pip install 'mpsvgd[plots]'{otherwise}") from None
 
 
 def new_figure(size: tuple[float, float]) -> Figure:

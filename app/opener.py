@@ -66,10 +66,10 @@ class Opener(QObject):
         self._folder: list[str] = []
         self._path: str | None = None
 
-    def choose(self) -> str:
+    def choose(self, title: str = "Open a picture") -> str:
         """Ask for a file; "" for none."""
         folder = str(self._settings.value("folder", "") or "")
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, FILTER)
+        path, _ = QFileDialog.getOpenFileName(self._window, title, folder, FILTER)
         return str(path)
 
     def open(self, path: str) -> None:

@@ -23,7 +23,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from denoiser.particles import to_csv
+from denoiser.particles import read_mask, to_csv
 
 from . import actions, collector, dialogs, icons, theme
 from .background import Background
@@ -159,6 +159,26 @@ class Shell(QMainWindow):
         """A rectangle, an ellipse or a line to measure."""
         self.tabs.setCurrentWidget(self.measuring)
         self.measuring.draw(kind)
+
+    def load_mask(self) -> None:
+        """Measure the pixels that a file names."""
+        asked = self.measuring.ask()
+        path = self.opener.choose("Open a mask: pixels that are not black are measured") if asked else ""
+        if path:
+            shape = asked[0].source.pixels.shape
+            self.tabs.setCurrentWidget(self.measuring)
+            self.background.start(
+                lambda _: read_mask(path, shape),
+                done=self.measuring.add_mask,
+                failed=partial(self.report, "This is no mask for the picture"),
+            )
+
+    def drawing(self) -> None:
+        """The pencil was taken, or put away."""
+        kind = self.measuring.pencil.kind
+        for name in ("rectangle", "ellipse", "line"):
+            self.acts[f"draw:{name}"].setChecked(name == kind)
+        self.tell(f"Drag {'an' if kind[0] == 'e' else 'a'} {kind} on the picture; Esc for none" if kind else "")
 
     def copy_table(self) -> None:
         """To the clipboard."""

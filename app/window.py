@@ -198,8 +198,10 @@ class Window(Shell):
         self.runner.start(plans)
 
     def cancel(self) -> None:
-        """Stop at once."""
-        if self.runner.running:
+        """Put the pencil away, or stop at once."""
+        if self.measuring.pencil.kind:
+            self.measuring.pencil.put_away()
+        elif self.runner.running:
             self._save_next = None
             self.tell("Cancelled before there was a result")
             self.runner.cancel()

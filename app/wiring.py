@@ -34,6 +34,8 @@ def connect(window: object) -> None:
     window.plots.tone_changed.connect(window.set_tone)
     window.measuring.ask = window.measurable
     window.measuring.changed.connect(partial(enable, window))
+    window.measuring.pencil.changed.connect(window.drawing)
+    window.measuring.pencil.changed.connect(partial(enable, window))
     window.measuring.copy.clicked.connect(window.copy_numbers)
     window.measuring.csv.clicked.connect(lambda: window.save("numbers"))
     window.estimator.told.connect(c.tell_time)

@@ -112,7 +112,7 @@ def render(scene: Scene, content: str, particle: int = 0, part: Part | None = No
     if content == "a":
         return veil(shown(a.mean), done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.plan.sigma / 32, 128), done)
+        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.level / 32, 128), done)
     if content == "uncertainty":
         return veil(panels.heat(flat_std(cut(a.std)), heat_top(a)), done) if a.sure else None
     return shown(a.particle(min(particle, a.particles - 1))) if a.particles else None
@@ -178,7 +178,7 @@ def caption(scene: Scene, content: str) -> str:
     if content == "uncertainty":
         return f"mean {snapshot.uncertainty:.1f} grey levels" if snapshot.sure else ""
     if content == "residual":
-        return f"{title}, noise level {snapshot.plan.sigma:g}"
+        return f"{title}, noise level {snapshot.level:.4g}"
     _, values = snapshot.curves["psnr"]
     psnr = snapshot.psnr if snapshot.psnr is not None else values[-1] if values else None
     return title if psnr is None else f"{title}, {psnr:.2f} dB"

@@ -178,7 +178,13 @@ class Shell(QMainWindow):
         kind = self.measuring.pencil.kind
         for name in ("rectangle", "ellipse", "line"):
             self.acts[f"draw:{name}"].setChecked(name == kind)
-        self.tell(f"Drag {'an' if kind[0] == 'e' else 'a'} {kind} on the picture; Esc for none" if kind else "")
+        for switch in (self.acts["spotter.draw"], self.controls.noise.spot_button):
+            switch.setChecked(kind == "spot")
+        if kind:
+            what = {"spot": "a rectangle where it is plain", "ellipse": "an ellipse"}.get(kind, f"a {kind}")
+            self.tell(f"Drag {what}, in any of the pictures; Esc for none")
+        else:
+            self.tell("")
 
     def copy_table(self) -> None:
         """To the clipboard."""
@@ -189,6 +195,12 @@ class Shell(QMainWindow):
         """The measurements to the clipboard."""
         QApplication.clipboard().setText(to_csv(self.measuring.numbers, LEVEL))
         self.tell("The measurements are on the clipboard")
+
+    def copy_command(self) -> None:
+        """The command that does the same as result A, or as the controls if there is none yet."""
+        if asked := self.measuring.ask():
+            QApplication.clipboard().setText(asked[0].command())
+            self.tell("The command is on the clipboard")
 
     def set_mode(self, experiment: int) -> None:
         """Experiment or Restore."""
@@ -214,6 +226,7 @@ class Shell(QMainWindow):
         self.viewer.dress(colours)
         self.plots.dress(colours)
         self.measuring.dress(colours)
+        self.controls.noise.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""

@@ -26,6 +26,7 @@ from .runs import Run
 from .saver import Saver, figure_panels
 from .session import Plan, Snapshot, Source
 from .shell import Shell
+from .spotter import Spotter
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect
 
@@ -52,6 +53,9 @@ class Window(Shell):
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
+        self.spotter = Spotter(
+            self.background, self.measuring.pencil, lambda: None if self.controls.experiment else self.source
+        )
         self.redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
         connect(self)
         self.restore()
@@ -89,7 +93,7 @@ class Window(Shell):
         """A picture is there."""
         self.runner.clear()
         self.looker.end()
-        self.measuring.clear()
+        self.measuring.clear()  # the pencil, too
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
         self.controls.chroma.setEnabled(source.axis is not None)
@@ -110,7 +114,7 @@ class Window(Shell):
     def measure(self) -> None:
         """Set the noise level that was found."""
         if self.source is not None:
-            self.controls.take_noise(self.source.measured)
+            self.controls.take_noise(self.source)
 
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
@@ -317,13 +321,6 @@ class Window(Shell):
         if kind == "result" and isinstance(what, Run):
             what.saved = True
         self.tell(message)
-
-    def copy_command(self) -> None:
-        """The command that does the same as result A, or as the controls if there is none yet."""
-        plan = self.a.snapshot.plan if self.a is not None else self._plan()
-        if plan is not None:
-            QApplication.clipboard().setText(plan.command())
-            self.tell("The command is on the clipboard")
 
     def end(self, code: int = 0) -> None:
         """Close without a question, as Ctrl-C does."""

@@ -17,7 +17,9 @@ def connect(window: object) -> None:
     c.run_button.clicked.connect(window.run)
     c.cancel_button.clicked.connect(window.cancel)
     c.compare_button.clicked.connect(window.compare)
-    c.measure_button.clicked.connect(window.measure)
+    c.noise.measure_button.clicked.connect(window.measure)
+    c.noise.spot_button.clicked.connect(window.spotter.draw)
+    window.spotter.found.connect(lambda source, spot: c.take_noise(source, spot) if source is window.source else None)
     c.preview_button.clicked.connect(window.acts["show_region"].trigger)
     c.changed.connect(window.redo_noise.start)
     c.mode_changed.connect(window.measure)
@@ -46,5 +48,5 @@ def connect(window: object) -> None:
     window.opener.opened.connect(window.opened)
     window.opener.busy.connect(lambda name: window.tell(f"Reading {name}…"))
     window.saver.saved.connect(window.saved_one)
-    for part in (r, window.opener, window.saver):
+    for part in (r, window.opener, window.saver, window.spotter):
         part.failed.connect(window.report)

@@ -61,7 +61,7 @@ def test_each_mode_has_its_noise_level(qtbot, window, noisy_file, monkeypatch):
     window.controls.sigma.setValue(31)
     press(qtbot, window, "Ctrl+2")
     assert 15 < window.controls.sigma.value() < 30  # measured
-    assert "measured" in window.controls.noise_note.text()
+    assert "grey levels" in window.controls.noise.words.text()
     press(qtbot, window, "Ctrl+1")
     assert window.controls.sigma.value() == 31
 

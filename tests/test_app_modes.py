@@ -70,6 +70,7 @@ def test_restore_has_three_controls_and_the_rest_is_folded(qtbot, window, noisy_
     assert c.method.isVisible()
     for name in ("kernel", "start", "optimiser", "refresh"):
         assert not c.options.editors[name].isVisible(), name
+    qtbot.waitUntil(lambda: c.options.fold.button.height() > 5, timeout=LONG)  # it has been laid out
     qtbot.mouseClick(c.options.fold.button, Qt.LeftButton)
     assert c.options.editors["kernel"].isVisible()
 

@@ -24,7 +24,7 @@ path, scratch = sys.argv[1:]
 settings = QSettings(scratch, QSettings.IniFormat)
 settings.setValue("state", '{"controls": {"experiment": false}}')
 module.Window.__init__.__defaults__ = (settings,)
-facts = {"longest": 0.0, "wall": 0.0}
+facts = {"longest": 0.0, "busy": 0.0, "wall": 0.0}
 last = began = None
 
 def queues():
@@ -36,17 +36,18 @@ def queues():
     return found
 
 def tick():
-    "The time between two looks of the event loop at its timers: as the clock has it, and as it would be without others:"
-    "the window's thread, or one that has Python's lock and that it waits for, may have to wait for a processor."
+    "How long the event loop did not look at its timers. busy: processor time of the window's thread. wall: by the clock;"
+    "longest: without the time for which it, or one that has Python's lock and it waits for, waited for a processor."
     global last
-    now, waits = time.perf_counter(), queues()
+    now, spent, waits = time.perf_counter(), time.thread_time(), queues()
     if last is not None:
         main = str(os.getpid())
-        waited = {number: waits[number] - last[1].get(number, 0.0) for number in waits}
+        waited = {number: waits[number] - last[2].get(number, 0.0) for number in waits}
         others = max((t for number, t in waited.items() if number != main), default=0.0)
         facts["wall"] = max(facts["wall"], now - last[0])
+        facts["busy"] = max(facts["busy"], spent - last[1])
         facts["longest"] = max(facts["longest"], now - last[0] - waited[main] - others)
-    last = time.perf_counter(), waits
+    last = time.perf_counter(), time.thread_time(), waits
 
 timer = QTimer(interval=0)
 timer.setTimerType(Qt.PreciseTimer)
@@ -108,7 +109,7 @@ def test_12_megapixels_are_seen_soon_and_the_event_loop_is_never_blocked(photo, 
     assert process.returncode == 0, process.stderr
     facts = json.loads(process.stdout)
     print(facts)
-    assert facts["longest"] < 0.05
+    assert max(facts["longest"], facts["busy"]) < 0.05
     assert facts["seconds"] < 3  # the middle of the whole picture
     assert facts["sharp"] < 3  # all that is seen at the size of its pixels, after a zoom
     assert facts["memory"] < 2000

@@ -36,7 +36,7 @@ def queues():
     return found
 
 def tick():
-    "How long the event loop did not look at its timers. busy: processor time of the window's thread. wall: by the clock;"
+    "How long the event loop did not look at its timers. busy: processor time of its own thread. wall: by the clock;"
     "longest: without the time for which it, or one that has Python's lock and it waits for, waited for a processor."
     global last
     now, spent, waits = time.perf_counter(), time.thread_time(), queues()

@@ -5,10 +5,11 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QFormLayout, QLabel, QWidget
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from .fields import Fields
+from .fold import column, form
 from .options import Number
 
 _KINDS = {
@@ -36,27 +37,19 @@ class AddedNoise(QWidget):
         self.kind = QComboBox(objectName="noise-kind")
         for key, (title, tip) in _KINDS.items():
             self.kind.addItem(title, key)
-            self.kind.setItemData(self.kind.count() - 1, tip, 3)  # Qt.ToolTipRole
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 0, 0, 0)
-        self._form.setVerticalSpacing(5)
-        self._form.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
-        self._form.addRow("Noise", self.kind)
+            self.kind.setItemData(self.kind.count() - 1, tip, Qt.ToolTipRole)
         self.numbers: dict[str, list[Number]] = {}
-        self._rows: dict[str, list[QWidget]] = {}
+        self._forms: dict[str, QWidget] = {}
         for kind, numbers in _NUMBERS.items():
-            for name, value, tip in numbers:
-                field, label = Number(0.0 if name == "Read noise" else 0.01), QLabel(name)
-                field.setValue(value)
-                field.setToolTip(tip)
-                label.setToolTip(tip)
-                if name == "JPEG quality":
-                    field.setRange(1, 100)
+            self.numbers[kind] = [_field(*number) for number in numbers]
+            names = [name for name, *_ in numbers]
+            self._forms[kind] = form(*zip(names, self.numbers[kind], strict=True))
+            for field in self.numbers[kind]:
                 field.valueChanged.connect(lambda _: self.changed.emit())
                 fields.watch(field)
-                self._form.addRow(label, field)
-                self.numbers.setdefault(kind, []).append(field)
-                self._rows.setdefault(kind, []).extend((field, label))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(column(form(("Noise", self.kind)), *self._forms.values()))
         self.kind.currentIndexChanged.connect(lambda _: self._show())
         self._show()
 
@@ -76,7 +69,15 @@ class AddedNoise(QWidget):
             self.kind.setCurrentIndex(index)
 
     def _show(self) -> None:
-        for kind, widgets in self._rows.items():
-            for widget in widgets:
-                widget.setVisible(kind == self.kind.currentData())
+        for kind, numbers in self._forms.items():
+            numbers.setVisible(kind == self.kind.currentData())
         self.changed.emit()
+
+
+def _field(name: str, value: float, tip: str) -> Number:
+    field = Number(0.0 if name == "Read noise" else 0.01)
+    if name == "JPEG quality":
+        field.setRange(1, 100)
+    field.setValue(value)
+    field.setToolTip(tip)
+    return field

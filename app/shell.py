@@ -115,6 +115,9 @@ class Shell(QMainWindow):
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
         self.statusBar().addPermanentWidget(self.about_picture)
+        for part in (self.controls, self.lower):  # one question at a time
+            part.hide()
+            self.welcome.settled.connect(part.show)
         self.fit_screen(QApplication.primaryScreen().availableGeometry())
 
     def fit_screen(self, room: QRect) -> None:
@@ -146,8 +149,10 @@ class Shell(QMainWindow):
     # ----------------------------------------------------------------------------------- manners
 
     def tell(self, text: str) -> None:
-        """A line at the bottom."""
-        self.message.setText(text)
+        """A line at the bottom; while the pencil is in the hand, what to do with it."""
+        kind = self.measuring.pencil.kind
+        what = {"spot": "a rectangle where the picture is plain", "ellipse": "an ellipse"}.get(kind, f"a {kind}")
+        self.message.setText(f"Drag {what} on any of the pictures; Esc for none" if kind else text)
 
     def report(self, title: str, error: BaseException, trace: str) -> None:
         """An error, in plain words."""
@@ -180,11 +185,7 @@ class Shell(QMainWindow):
             self.acts[f"draw:{name}"].setChecked(name == kind)
         for switch in (self.acts["spotter.draw"], self.controls.noise.spot_button):
             switch.setChecked(kind == "spot")
-        if kind:
-            what = {"spot": "a rectangle where it is plain", "ellipse": "an ellipse"}.get(kind, f"a {kind}")
-            self.tell(f"Drag {what}, in any of the pictures; Esc for none")
-        else:
-            self.tell("")
+        self.tell("")
 
     def copy_table(self) -> None:
         """To the clipboard."""

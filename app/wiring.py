@@ -47,6 +47,8 @@ def connect(window: object) -> None:
     window.viewer.region_moved.connect(lambda _: window.preview())
     window.opener.opened.connect(window.opened)
     window.opener.busy.connect(lambda name: window.tell(f"Reading {name}…"))
+    window.opener.busy.connect(window.welcome.reading)
+    window.opener.failed.connect(lambda *_: window.welcome.reading(""))
     window.saver.saved.connect(window.saved_one)
     for part in (r, window.opener, window.saver, window.spotter):
         part.failed.connect(window.report)

@@ -24,10 +24,12 @@ def first(desk, qtbot, tmp_path):
 
 def test_the_first_start_asks_and_the_answer_is_remembered(qtbot, first, noisy_file, tmp_path, monkeypatch):
     assert first.welcome.asking
+    assert not first.controls.isVisible()  # one question at a time
     first.open(str(noisy_file))  # as `denoise gui FILE` does
     assert "noisy.png" in first.welcome.note.text()
     qtbot.mouseClick(first.welcome.buttons[False], Qt.LeftButton)
     qtbot.waitUntil(lambda: first.source is not None, timeout=LONG)
+    assert first.controls.isVisible()
     assert not first.controls.experiment
     first.close()
     from denoiser_app.window import Window

@@ -83,6 +83,18 @@ def test_the_split_line_cuts_the_look(qtbot, window, photo, monkeypatch):
     assert view.sheet.rect().right() == 800
 
 
+def test_the_split_line_stays_in_sight(qtbot, window, photo, monkeypatch):
+    look(qtbot, window, photo, monkeypatch)
+    view = window.viewer.views[0]
+    view.box.setRange(xRange=(20, 120), yRange=(20, 120), padding=0)
+    press(qtbot, window, "S")
+    qtbot.waitUntil(view.line.isVisible, timeout=LONG)
+    (left, right), _ = view.box.viewRange()
+    qtbot.waitUntil(lambda: left < view.line.value() < right, timeout=LONG)
+    view.box.setRange(xRange=(600, 700), yRange=(20, 120), padding=0)
+    qtbot.waitUntil(lambda: 500 < view.line.value() < 800, timeout=LONG)
+
+
 @pytest.fixture
 def micrograph(tmp_path):
     """12 bits in a 16-bit file, hardly brighter than black."""

@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -219,14 +220,15 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def readout(scene: Scene | None, at: tuple[int, int] | None) -> str:
-    """The values under the cursor, at (row, column), in grey levels; nothing where there are none."""
+    """The values under the cursor, at (row, column), in the file's units; nothing where there are none."""
     if scene is None or at is None:
         return ""
     row, column = at
-    grey, black = scene.source.grey, scene.source.black
+    digits = -math.floor(math.log10(scene.source.grey))  # that make up a grey level
+    coarse, fine = f".{max(digits, 0)}f", f".{max(digits + 1, 0)}f"
 
-    def say(values: np.ndarray, form: str = "{:.0f}") -> str:
-        return ", ".join(form.format((float(v) - black) / grey) for v in np.atleast_1d(values))
+    def say(values: np.ndarray) -> str:
+        return ", ".join(f"{float(v):{coarse}}" for v in np.atleast_1d(values))
 
     parts = [f"x {column}  y {row}"]
     if scene.experiment:
@@ -236,15 +238,10 @@ def readout(scene: Scene | None, at: tuple[int, int] | None) -> str:
         there = scene.a.done is None or bool(scene.a.done[row, column])
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
         sure = there and scene.a.sure
-        pairs = ", ".join(
-            f"{(m - black) / grey:.1f} ± {s / grey:.1f}" if sure else f"{(m - black) / grey:.1f}"
-            for m, s in zip(mean, std, strict=True)
-        )
+        pairs = ", ".join(f"{m:{fine}} ± {s:{fine}}" if sure else f"{m:{fine}}" for m, s in zip(mean, std, strict=True))
         parts.append(f"mean {pairs}" if there else "not finished here")
         if sure:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
-            spans = ", ".join(
-                f"{(lo - black) / grey:.0f} to {(hi - black) / grey:.0f}" for lo, hi in zip(low, high, strict=True)
-            )
+            spans = ", ".join(f"{lo:{coarse}} to {hi:{coarse}}" for lo, hi in zip(low, high, strict=True))
             parts.append(f"90 % {spans}")
     return "   ·   ".join(parts)

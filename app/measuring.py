@@ -41,18 +41,22 @@ _COLUMNS = ("What", "Value, ± to 90 %")
 
 
 def find(plan: Plan, snapshot: Snapshot | None, noisy: np.ndarray, items: list[Item]) -> list[Number]:
-    """The numbers of all items in grey levels of 255, from the particles of a result or from others drawn for them."""
-    source = plan.source
+    """The numbers of all items in the file's units, from the particles of a result or from others drawn for them."""
 
     def draw(box: Region) -> np.ndarray:
         if snapshot is not None and snapshot.particles > 1 and snapshot.complete:
-            outcome = snapshot.outcome.samples
-            samples = outcome[:, box.top : box.bottom, box.left : box.right]
-        else:
-            samples = draw_particles(plan.request(noisy), box)
-        return (np.asarray(samples, np.float64) - source.black) / source.grey
+            return snapshot.outcome.samples[:, box.top : box.bottom, box.left : box.right]
+        return draw_particles(plan.request(noisy), box)
 
     return list(numbers(draw, items, LEVEL))
+
+
+def _with_reach(value: float, reach: float) -> str:
+    """A number and its error bar, of which two digits are told."""
+    if not 1e-6 < reach < 1e6:
+        return f"{value:.6g} ± {reach:.2g}"
+    digits = max(1 - math.floor(math.log10(reach)), 0)
+    return f"{value:.{digits}f} ± {reach:.{digits}f}"
 
 
 class Measuring(QWidget):
@@ -186,9 +190,8 @@ class Measuring(QWidget):
         self.table.setRowCount(len(rows))
         for row, n in enumerate(rows):
             reach = (n.high - n.low) / 2
-            digits = min(max(1 - math.floor(math.log10(reach)) if reach > 0 else 0, 0), 6)  # two that are uncertain
             words = f"{n.item}, {n.quantity}{' ' + n.channel if n.channel else ''}"
-            for column, text in enumerate((words, f"{n.value:.{digits}f} ± {reach:.{digits}f}")):
+            for column, text in enumerate((words, _with_reach(n.value, reach))):
                 cell = QTableWidgetItem(text)
                 cell.setToolTip(f"{n.low:.6g} to {n.high:.6g}")
                 if column:
@@ -197,7 +200,7 @@ class Measuring(QWidget):
         if not self.shapes:
             self.note.setText(_INVITATION)
         else:
-            self.note.setText("In grey levels of 255; the truth lies in nine of ten intervals." if found else "")
+            self.note.setText("In the units of the file; the truth lies in nine of ten intervals." if found else "")
         self._show_profiles(found)
         self.changed.emit()
 

@@ -104,6 +104,7 @@ class Window(Shell):
         self.tell("")
         self.readout.setText("")
         self.about_picture.setText(source.description)
+        self.about_picture.setToolTip(str(source.picture.units))
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:

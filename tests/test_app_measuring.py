@@ -5,13 +5,15 @@ import io
 
 import numpy as np
 import pytest
+import tifffile
 from hands import LONG, Mouse, choose_files, open_, press, run, save, set_method, warning
 from PIL import Image
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QApplication
 
 from conftest import ROOT
-from denoiser import measure
+from denoiser import add_noise, measure
+from denoiser.cli import main
 
 
 def ready(qtbot, window):
@@ -153,6 +155,26 @@ def test_a_picture_in_tiles_is_measured_too(qtbot, window, monkeypatch):
     whole = window.a.snapshot.mean[220:240, 200:230].mean(axis=(0, 1))
     np.testing.assert_allclose([n.value for n in means], whole, atol=0.2)
     assert all(n.low < n.value < n.high for n in means)
+
+
+def test_numbers_are_in_the_units_of_the_file(qtbot, window, clean, tmp_path, monkeypatch, capsys):
+    """As `denoise measure` prints them: counts of a micrograph, and not grey levels of the screen."""
+    counts = np.rint(1000 + 8 * add_noise(clean, 10)).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "cells.tif", counts)
+    press(qtbot, window, "Ctrl+2")
+    open_(qtbot, window, monkeypatch, tmp_path / "cells.tif")
+    window.viewer.fit()
+    qtbot.wait(100)
+    run(qtbot, window)
+    draw(qtbot, window, "R", (10.5, 20.5), (29.5, 39.5))
+    ready(qtbot, window)
+    mean = next(n for n in window.measuring.numbers if n.quantity == "mean")
+    assert main(["measure", str(tmp_path / "cells.tif"), "--region", "10,20,20,20"]) == 0
+    told = next(line for line in capsys.readouterr().out.splitlines() if "mean" in line)
+    assert mean.value == pytest.approx(float(told.split("mean ")[1].split()[0]), rel=1e-5)
+    Mouse(qtbot, window).move(Mouse(qtbot, window).place(window.viewer.views[0], 30.5, 31.5))
+    assert f"noisy {counts[31, 30]}" in window.readout.text()
+    assert "white" in window.about_picture.toolTip()
 
 
 def test_a_method_that_is_not_uncertain_says_so(qtbot, window, file, monkeypatch):

@@ -31,7 +31,21 @@ UNIT = 16.0  # grey levels that become 1 inside
 LEAST = 0.2  # grey levels: weaker noise than that looks like this
 CHANNELS = (24, 32, 48, 64)
 _SMALL = 0.02  # added before the logarithm
+_DIM = 0.1  # of brightness beside the logarithms
 _OUT = 6 + 6 + 3 * 2 * len(LAGS)
+
+
+class _Differences(nn.Conv2d):
+    """A convolution of 2x2 blocks of pixels that does not see the brightness of a plane: its weights sum to 0."""
+
+    def kernel(self) -> torch.Tensor:
+        """The weights that are used."""
+        planes = self.weight.unflatten(1, (3, 4))
+        return (planes - planes.mean(dim=(2, 3, 4), keepdim=True)).flatten(1, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(N, 12, h, w) -> (N, channels, h, w)."""
+        return F.conv2d(x, self.kernel(), self.bias, padding=1)
 
 
 class Meter(nn.Module):
@@ -44,9 +58,9 @@ class Meter(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         first, second, third, fourth = CHANNELS
-        self.enter = nn.Conv2d(12, first, 3, padding=1)
+        self.enter = _Differences(12, first, 3, padding=1)
         self.filters = nn.Conv2d(first, second, 3, padding=1)
-        self.quarter = nn.Conv2d(second, third, 3, padding=1)
+        self.quarter = nn.Conv2d(second + 3, third, 3, padding=1)
         self.quarter_blocks = nn.Sequential(Block(third))
         self.eighth = nn.Conv2d(third, fourth, 2, stride=2)
         self.eighth_blocks = nn.Sequential(Block(fourth), Block(fourth))
@@ -55,9 +69,10 @@ class Meter(nn.Module):
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:
         """As the class says."""
-        inside = F.pixel_unshuffle((planes - self.centre) / UNIT, 2).contiguous(memory_format=torch.channels_last)
-        found = F.avg_pool2d(self.filters(F.relu(self.enter(inside))).abs(), 2)
-        x = self.quarter_blocks(F.relu(self.quarter(torch.log(found + _SMALL))))
+        inside = ((planes - self.centre) / UNIT).contiguous(memory_format=torch.channels_last)
+        found = F.avg_pool2d(self.filters(F.relu(self.enter(F.pixel_unshuffle(inside, 2)))).abs(), 2)
+        seen = torch.cat([torch.log(found + _SMALL), F.avg_pool2d(inside, 4) * _DIM], dim=1)
+        x = self.quarter_blocks(F.relu(self.quarter(seen)))
         return self.head(F.relu(self.eighth_blocks(F.relu(self.eighth(x)))))
 
 
@@ -76,13 +91,18 @@ def loss(said: torch.Tensor, truth: Square) -> torch.Tensor:
 def to_onnx(meter: Meter) -> bytes:
     """The graph of `Meter`: input `planes` (n, 3, height, width), output `said`."""
     g = Graph(meter)
+    with torch.no_grad():
+        meter.enter.weight.copy_(meter.enter.kernel())
     centred = g.add("Sub", "planes", g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
-    blocks = g.add("SpaceToDepth", g.add("Div", centred, g.constant(UNIT)), blocksize=2)
+    inside = g.add("Div", centred, g.constant(UNIT))
+    blocks = g.add("SpaceToDepth", inside, blocksize=2)
     order = [plane * 4 + pixel for pixel in range(4) for plane in range(3)]
     found = g.add("Abs", g.convolution(g.add("Relu", g.convolution(blocks, "enter", order)), "filters"))
     pooled = g.add("AveragePool", found, kernel_shape=[2, 2], strides=[2, 2])
     logarithm = g.add("Log", g.add("Add", pooled, g.constant(_SMALL)))
-    x = g.blocks(g.add("Relu", g.convolution(logarithm, "quarter")), "quarter_blocks")
+    means = g.add("AveragePool", inside, kernel_shape=[4, 4], strides=[4, 4])
+    seen = g.add("Concat", logarithm, g.add("Mul", means, g.constant(_DIM)), axis=1)
+    x = g.blocks(g.add("Relu", g.convolution(seen, "quarter")), "quarter_blocks")
     x = g.blocks(g.add("Relu", g.convolution(x, "eighth")), "eighth_blocks")
     last = g.convolution(g.add("Relu", x), "head")
     g.add("Identity", last, name="said")

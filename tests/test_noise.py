@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import ROOT
 from denoiser import coverage, denoise, images, psnr
@@ -361,3 +362,17 @@ def test_files_that_cannot_be_read_are_one_line_each(noisy_file, tmp_path, capsy
     captured = capsys.readouterr()
     assert len(captured.err.splitlines()) == 2
     assert str(noisy_file) in captured.out
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
+def test_the_written_file_says_which_noise_was_removed(noisy_file, tmp_path, suffix):
+    source, target, again = (tmp_path / f"{name}{suffix}" for name in ("source", "target", "again"))
+    Image.open(noisy_file).save(source)
+    for before, after in ((source, target), (target, again)):
+        assert (
+            main(["-q", str(before), "-o", str(after), "--method", "map", "--prior", "pairwise", "--sigma", "9"]) == 0
+        )
+        assert after.read_bytes().count(b"Denoised") == 1
+    with Image.open(again) as picture:
+        words = picture.info.get("Denoised") or picture.info.get("comment") or picture.tag_v2[270]
+    assert "noise 9.0 grey levels removed" in (words.decode() if isinstance(words, bytes) else words)

@@ -38,7 +38,8 @@ class Kind(NamedTuple):
 
 
 def _result(target: str, run: Run) -> None:
-    images.write(target, run.snapshot.mean, run.snapshot.plan.source.picture)
+    s = run.snapshot
+    images.write(target, s.mean, images.remarked(s.plan.source.picture, f"{s.noise} removed"))
 
 
 def _sure(run: Run) -> None:

@@ -193,6 +193,7 @@ class Snapshot:
     tile: int
     curves: dict[str, Curve]  # psnr, change, std: iterations and values
     level: float  # of the noise, in grey levels
+    noise: str  # that was removed, in words
     complete: bool = False
     scored: bool = False  # `finish` has been here
     psnr: float | None = None
@@ -258,6 +259,8 @@ class _Book:
         self._curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
         self._before: tuple[np.ndarray, int] = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
         self._level = request.level / plan.source.grey if plan.added else plan.sigma
+        known = request.noise if isinstance(request.noise, Noise) else Noise.flat(request.level, 255 * plan.source.grey)
+        self._words = str(known)
         self._tiles = -1  # finished when the arrays below were made
         self._mean = self._std = self._done = None
 
@@ -289,7 +292,7 @@ class _Book:
         curves = {name: (list(x), list(y)) for name, (x, y) in self._curves.items()}
         return Snapshot(
             self.plan, self.noisy, outcome, mean, std, done, progress.step, progress.total, progress.seconds,
-            progress.eta, progress.tile, curves, self._level,
+            progress.eta, progress.tile, curves, self._level, self._words,
         )  # fmt: skip
 
     def end(self, progress: Progress) -> Snapshot:

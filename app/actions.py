@@ -29,6 +29,8 @@ SPECS = [
     Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
     Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
     Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
+    Spec("&File", "Next pa&ge", "Ctrl+PgDown", "step_page:1", "The next page of a stack"),
+    Spec("&File", "Pre&vious page", "Ctrl+PgUp", "step_page:-1", "The page before"),
     Spec("&File", "-", "", ""),
     Spec("&File", "&Save result…", "Ctrl+S", "save:result", "Save result A in the format of the picture", "Save"),
     Spec("&File", "Save &uncertainty…", "Ctrl+U", "save:std", "How uncertain every pixel is, as numbers and as a map"),

@@ -34,7 +34,8 @@ from .fields import Fields, Level
 from .fold import Fold, column, form, heading
 from .noise_panel import NoisePanel
 from .options import OptionsForm
-from .session import Plan, Source, shown_level
+from .session import Plan
+from .source import Source, shown_level
 from .spot import Spot
 
 CUSTOM = "custom"

@@ -14,7 +14,8 @@ import numpy as np
 from denoiser import panels
 from denoiser.pieces import Region
 
-from .session import Snapshot, Source
+from .session import Snapshot
+from .source import Source
 from .tone import PLAIN, Tone, few
 
 LARGE = 2_000_000  # pixels of a picture that is drawn in parts

@@ -21,6 +21,7 @@ def enable(window: object) -> None:
         (acts["draw:rectangle"], here), (acts["draw:ellipse"], here), (acts["draw:line"], here),
         (acts["load_mask"], here), (acts["measuring.undo"], window.measuring.shapes),
         (acts["copy_numbers"], window.measuring.numbers), (acts["save:numbers"], window.measuring.numbers),
+        (acts["step_page:1"], here and window.source.pages > 1), (acts["step_page:-1"], here and window.source.page),
         (acts["auto_tone"], here), (acts["plots.plain"], here),
         (acts["save:result"], window.a is not None or (free and not c.experiment)),  # Save runs first if it must
     ):  # fmt: skip

@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from .session import Source
+from .source import Source
 from .spot import Spot
 from .theme import Colours
 

@@ -12,12 +12,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from denoiser import images, metrics, noise
+from denoiser import metrics, noise
 from denoiser.fields import load_field
 from denoiser.noise import Noise
 from denoiser.outcome import Outcome, Progress, Result
@@ -25,76 +24,12 @@ from denoiser.pieces import Region
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
-from .tone import PLAIN, Tone, few, first
+from .source import Source, shown_level
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
-_LEVELS = 0.1, 100.0  # the noise levels that the window offers
 
 Curve = tuple[list[int], list[float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """An opened picture."""
-
-    picture: images.Picture
-    path: str | None  # None: pasted
-    measured: float  # noise level found in it, in grey levels
-    noise: Noise | None = None  # all that was found of it, in the file's units; None for nothing
-    tone: Tone = PLAIN  # what it is shown with at first
-
-    @property
-    def name(self) -> str:
-        """For titles."""
-        return Path(self.path).name if self.path else "pasted picture"
-
-    @property
-    def pixels(self) -> np.ndarray:
-        """As they are in the file."""
-        return self.picture.pixels
-
-    @property
-    def grey(self) -> float:
-        """One grey level of 255 in the file's units."""
-        return self.picture.grey
-
-    @property
-    def black(self) -> float:
-        """The value of black in the file's units."""
-        return self.picture.black
-
-    @property
-    def axis(self) -> int | None:
-        """Where the channels are."""
-        return self.picture.channel_axis
-
-    @property
-    def description(self) -> str:
-        """Size, depth and kind: 4000 × 3000, 8-bit colour, JPEG."""
-        height, width = self.pixels.shape[:2]
-        real = self.pixels.dtype.kind == "f"
-        depth = "float" if real else f"{int(self.picture.largest or np.iinfo(self.pixels.dtype).max).bit_length()}-bit"
-        kind = "grey" if self.axis is None else "colour"
-        return f"{width} × {height}, {depth} {kind}, {self.picture.format}"
-
-
-def shown_level(level: float) -> float:
-    """A noise level in grey levels as the window can show it."""
-    return float(np.clip(round(level, 2), *_LEVELS))
-
-
-def measure(picture: images.Picture, path: str | None) -> Source:
-    """A picture with its noise level."""
-    found = noise.measure_noise(picture.pixels, picture.channel_axis, picture.units)
-    level = found.level / picture.grey
-    tone = first((np.asarray(few(picture.pixels), np.float32) - picture.black) / picture.grey)
-    return Source(picture, path, shown_level(level), found if level > 0 else None, tone)
-
-
-def load(path: str) -> Source:
-    """Read a file and measure its noise."""
-    return measure(images.read(path), path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +104,7 @@ class Plan:
         elif self.automatic:
             strength = self.strength * self.times
             more += ["--noise", "auto"] + (["--strength", repr(strength)] if strength != 1 else [])
+        more += ["--page", str(self.source.page + 1)] if self.source.pages > 1 else []
         return corner.command(self.source.path or "pasted.png", *more)
 
 

@@ -124,8 +124,8 @@ class Shell(QMainWindow):
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
         self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
-    def open(self, path: str) -> None:
-        """A file or a folder."""
+    def open(self, path: str, page: int = 0) -> None:
+        """A file, a page of it, or a folder."""
         raise NotImplementedError
 
     def take(self, data: QMimeData) -> None:
@@ -145,6 +145,11 @@ class Shell(QMainWindow):
         """The next picture of the folder."""
         if path := self.opener.neighbour(by):
             self.open(path)
+
+    def step_page(self, by: int) -> None:
+        """The next page of a stack."""
+        if found := self.opener.other_page(by):
+            self.open(*found)
 
     # ----------------------------------------------------------------------------------- manners
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from denoiser.pieces import Region
 
-from .session import Source
+from .source import Source
 
 _FEWEST = 25  # pixels; with fewer, the level is off by more than a sixth
 

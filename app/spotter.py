@@ -14,7 +14,7 @@ from denoiser.pieces import Region
 
 from .background import Background
 from .pencil import Ends, Pencil, boxed
-from .session import Source
+from .source import Source
 from .spot import measure_spot
 
 

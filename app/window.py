@@ -24,8 +24,9 @@ from .looker import Looker
 from .runner import Runner
 from .runs import Run
 from .saver import Saver, figure_panels
-from .session import Plan, Snapshot, Source
+from .session import Plan, Snapshot
 from .shell import Shell
+from .source import Source
 from .spotter import Spotter
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect
@@ -63,13 +64,13 @@ class Window(Shell):
 
     # ---------------------------------------------------------------------------------- pictures
 
-    def open(self, path: str) -> None:
-        """A file or a folder; at the first start, when the user has said what for."""
+    def open(self, path: str, page: int = 0) -> None:
+        """A file, a page of it, or a folder; at the first start, when the user has said what for."""
         if self.welcome.asking:
             self._pending = path
             self.welcome.waiting(Path(path).name)
             return
-        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path))
+        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path, page))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
@@ -104,7 +105,6 @@ class Window(Shell):
         self.tell("")
         self.readout.setText("")
         self.about_picture.setText(source.description)
-        self.about_picture.setToolTip(str(source.picture.units))
         if self.controls.experiment:
             self._make_noise(fit=True)
         else:

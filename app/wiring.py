@@ -46,6 +46,7 @@ def connect(window: object) -> None:
     window.viewer.hovered.connect(lambda at: window.readout.setText(readout(window.scene, at)))
     window.viewer.region_moved.connect(lambda _: window.preview())
     window.opener.opened.connect(window.opened)
+    window.opener.opened.connect(lambda source: window.about_picture.setToolTip(str(source.picture.units)))
     window.opener.busy.connect(lambda name: window.tell(f"Reading {name}…"))
     window.opener.busy.connect(window.welcome.reading)
     window.opener.failed.connect(lambda *_: window.welcome.reading(""))

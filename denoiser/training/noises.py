@@ -66,7 +66,7 @@ class Noises:
         if kind == "white":
             spread = np.full((size, size, 3), level)
         elif kind == "varying":
-            spread = np.repeat(level * _smooth(size, rng)[..., None], 3, axis=2)
+            spread = np.repeat(level * smooth_field(size, rng)[..., None], 3, axis=2)
         else:  # var = gain * x + read^2, `level` at mid-grey
             read = level * np.float32(np.sqrt(rng.random() * 0.5))
             spread = np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
@@ -161,7 +161,7 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
     return uniform_filter(channels, (7, 7, 1), mode="mirror")
 
 
-def _smooth(size: int, rng: np.random.Generator) -> np.ndarray:
+def smooth_field(size: int, rng: np.random.Generator) -> np.ndarray:
     """A smooth field between 0.3 and 1: bilinear between random corners."""
     corners = rng.uniform(0.3, 1, (2, 2)).astype(np.float32)
     t = np.linspace(0, 1, size, dtype=np.float32)

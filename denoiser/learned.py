@@ -29,7 +29,7 @@ from denoiser.threads import parallel
 
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
 _SIDE = 768  # pixels of a piece at most, without its halo: a fifth of a gigabyte inside the network
-_TURNS = {"fast": (), "normal": (7,), "best": tuple(range(1, 8))}  # beside the picture as it stands
+_TURNS = {"fast": (), "normal": (3, 5, 6), "best": tuple(range(1, 8))}  # beside the picture as it stands
 _PADDING = 8  # mirrored sites around the field, or its border would be less sure than the rest
 
 # The length in which samplers measure their steps, in standard deviations. They begin with draws of the field itself:

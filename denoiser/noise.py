@@ -53,10 +53,9 @@ class Noise:
     @staticmethod
     def poisson(gain: float, read: float = 0.0, white: float = 255.0) -> Noise:
         """Variance read^2 + gain * brightness, as photons make it."""
-        if not math.isfinite(gain) or gain < 0:
-            raise ValueError(f"the gain must be >= 0, got {gain:g}")
-        if not math.isfinite(read) or read < 0:
-            raise ValueError(f"the read noise must be >= 0, got {read:g}")
+        for what, value in (("gain", gain), ("read noise", read)):
+            if not math.isfinite(value) or value < 0:
+                raise ValueError(f"the {what} must be >= 0, got {value:g}")
         if gain == read == 0:
             raise ValueError("gain and read noise must not both be 0")
         brightness = white * np.linspace(0, 1, _NODES) ** 2  # closer together where a square root is steep
@@ -294,13 +293,11 @@ class NoiseModel:
         """The image, grey levels of 255, grey or with its channels last, with such noise on it; float64."""
         rng = np.random.default_rng(seed)
         image = np.asarray(image, dtype=np.float64)
-        if self.kind == "white":
-            return image + self.numbers[0] * rng.standard_normal(image.shape)
+        if self.kind == "camera":
+            return camera_noise(image, self.numbers[0], rng, quality=int(self.numbers[1]))
         if self.kind == "poisson" and self.numbers[0] > 0:
             return poisson_gaussian(image, self.numbers[0], self.numbers[1], rng)
-        if self.kind == "poisson":
-            return image + self.numbers[1] * rng.standard_normal(image.shape)
-        return camera_noise(image, self.numbers[0], rng, quality=int(self.numbers[1]))
+        return image + self.numbers[-1] * rng.standard_normal(image.shape)  # white, or read noise alone
 
 
 def parse_noise(text: str | float) -> NoiseModel:
@@ -350,5 +347,4 @@ def add_noise(image: np.ndarray, noise: float | str | NoiseModel, seed: int | Se
         return noise.add(image, seed)
     if not np.isfinite(noise) or noise < 0:
         raise ValueError(f"sigma must be >= 0, got {noise}")
-    image = np.asarray(image, dtype=np.float64)
-    return image + noise * np.random.default_rng(seed).standard_normal(image.shape)
+    return NoiseModel("white", (float(noise),)).add(image, seed)

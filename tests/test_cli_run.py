@@ -595,17 +595,40 @@ def test_help_is_quick():
     assert once("--version")[1].startswith("denoise 0.")
 
 
+def processor_seconds(*call):
+    """Of Python with these arguments: those of the clock, on a machine with nothing else to do."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, *map(str, call)], env=ENVIRONMENT, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (done.returncode, done.stderr) == (0, "")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def test_a_run_starts_quickly(folder):
-    """Seconds of the processor, which are those of the clock on a machine with nothing else to do."""
+    call = ["-m", "denoiser", "a.png", "--overwrite", "--quality", "fast"]
+    processor_seconds(*call)  # fills the cache
+    assert min(processor_seconds(*call) for _ in range(4)) < 1.5
 
-    def once():
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert command("a.png", "--overwrite", "--quality", "fast").communicate()[1] == ""
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    once()  # fills the cache
-    assert min(once() for _ in range(4)) < 1.5
+@pytest.mark.parametrize("call", [["-c", "import denoiser"], ["-m", "denoiser", "--version"]])
+def test_a_start_takes_a_fraction_of_numpy(call):
+    times = [(processor_seconds(*call), processor_seconds("-c", "import numpy")) for _ in range(5)]
+    ours, numpy = map(min, zip(*times, strict=True))
+    print(f"{' '.join(call)}: {ours / numpy:.2f} of import numpy")
+    assert ours < 0.4 * numpy
+
+
+@pytest.mark.slow
+def test_a_picture_of_a_large_batch_costs_what_one_of_a_small_batch_does(folder):
+    each = {}
+    for count in (200, 2000):
+        (folder / str(count)).mkdir()
+        for number in range(count):
+            Image.fromarray(picture(number, (8, 8))).save(folder / str(count) / f"{number}.png")
+        call = ["-m", "denoiser", "-r", count, "--dir", f"out{count}", "--method", "tv", "--sigma", "15", "-q"]
+        each[count] = processor_seconds(*call) / count
+    print(f"{1000 * each[200]:.2f} ms a picture of 200, {1000 * each[2000]:.2f} ms of 2,000")
+    assert each[2000] <= 1.2 * each[200]
 
 
 def test_help_imports_nothing_heavy():

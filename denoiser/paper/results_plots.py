@@ -18,6 +18,8 @@ _FEW = 200  # pixels in a bin, below which its error says little
 _STYLES = {  # colour and marker
     "mp-svgd": ("C3", "o"), LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "svgd": ("C1", "v"), "gibbs": ("C2", "D"),
     "map": ("C4", "p"), "tv": ("0.5", "*"), "nlm": ("0.5", "P"), "wavelet": ("0.5", "X"), "bm3d": ("k", "*"),
+    "direct": ("C5", "h"), "direct@learned-fast": ("C5", "<"), "direct@learned-best": ("C5", ">"),
+    "mp-svgd@learned": ("C3", "x"), "gibbs@learned": ("C2", "x"), "svgd@learned": ("C1", "x"),
 }  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def calibration(rows: Sequence[Row]) -> bytes:
     for sigma, axes in zip(sigmas, panels, strict=True):
         axes.plot([0, 1.2], [0, 1.2], "k--", linewidth=1, label="as large as predicted")
         for group, members in grouped(row for row in rows if row.sigma == sigma).items():
-            if group.particles is None:
+            if not members[0].bin_counts:  # a point estimate
                 continue
             counts, errors = pooled_bins(members)
             enough = counts >= _FEW

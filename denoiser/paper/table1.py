@@ -45,13 +45,20 @@ PUBLISHED: dict[tuple[str, int | None], tuple[float, float, float, float]] = {
     ("mp-svgd", 50): (32.09, 0.905, 28.21, 0.808),
     ("mp-svgd", 100): (32.12, 0.906, 28.27, 0.809),
 }
-_TITLES = {LONG: "Aux. Gibbs, long run", ONE_CHAIN: "Aux. Gibbs, one chain"}
+_TITLES = {LONG: "Aux. Gibbs, long run", ONE_CHAIN: "Aux. Gibbs, one chain", "bm3d": "BM3D"}  # bm3d may not be there
+_PASSES = {"learned-fast": "one pass", "learned": "two passes", "learned-best": "eight passes"}
 
 
 def title(group: Group) -> str:
-    """The name of a method for readers."""
+    """The name of a method for readers.
+
+    >>> title(Group("direct", "learned", None, 10.0)), title(Group("bm3d", "", None, 10.0))
+    ('Learned field, two passes', 'BM3D')
+    """
     word = group.method.partition(":")[0].partition("@")[0]
-    name = _TITLES.get(group.method) or (METHODS[word].title if word in METHODS else word)  # bm3d may not be there
+    if word == "direct" and group.prior in _PASSES:
+        return f"Learned field, {_PASSES[group.prior]}"
+    name = _TITLES.get(group.method) or (METHODS[word].title if word in METHODS else word)
     return name if group.prior in ("", "pairwise") else f"{name}, {group.prior}"
 
 

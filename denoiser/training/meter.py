@@ -183,7 +183,7 @@ def main() -> None:
         "recipe": {"minutes": arguments.minutes, "steps": steps, "batch": 10, "size": 128, "rate": 2e-3},
         "multiplications_a_pixel": round(multiplications()),
         "photographs": len(files),
-        "credits": "the photographs of learned-1.json",
+        "credits": "the photographs of the learned field's card",
     }
     write_bytes(arguments.out, to_onnx(meter))
     write_bytes(arguments.out.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())

@@ -81,7 +81,7 @@ def _readings(parts: list[np.ndarray], unit: float) -> noise_meter.Readings:
 
 def _confidence(doubt: float, blocks: int) -> float:
     """How sure a measurement is: 1 for a doubt of a tenth in every block, a half for one of four tenths."""
-    return float(np.exp(-2.3 * max(doubt - 0.1, 0)) * min(blocks / 32, 1))
+    return float(np.exp(-2.3 * max(doubt - 0.1, 0)) * min(blocks / 8, 1))
 
 
 def fit(readings: noise_meter.Readings) -> list[Spectrum]:

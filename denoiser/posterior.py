@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from denoiser.checks import checked_noise
 from denoiser.priors import Prior
 from denoiser.stencil import Stencil
 from denoiser.target import SitePotentials, Target
@@ -20,18 +21,7 @@ def read_sigma(sigma: float | np.ndarray, shape: tuple[int, ...]) -> tuple[float
     >>> read_sigma(np.array([[3.0, 4.0]]), (1, 2))[0].__round__(3)
     3.536
     """
-    try:
-        values = np.asarray(sigma, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"sigma must be a number or an array of the picture's shape, got {sigma!r}") from None
-    if values.ndim and values.shape != shape:
-        raise ValueError(f"a noise map must have the picture's shape {shape}, got {values.shape}")
-    if not values.ndim and not (np.isfinite(values) and values > 0):
-        raise ValueError(f"sigma must be > 0, got {sigma}")
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise ValueError("a noise map must hold finite numbers >= 0")
-    if not values.any():
-        raise ValueError("a noise map must not be 0 everywhere")
+    values = np.asarray(checked_noise(sigma, shape, None))
     first = float(values.flat[0])
     # not by the sum of squares when they are all the same: a map that is constant makes the bytes of the number
     level = first if (values == first).all() else float(np.sqrt(np.mean(values**2)))

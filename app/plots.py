@@ -75,10 +75,15 @@ class Plots(pg.GraphicsLayoutWidget):
     def _arrange(self) -> None:
         """Curves only where there are any to come: a photograph that was denoised in one pass has none."""
         room = self.width() >= _ROOM
+        layout = self.ci.layout
         for plot, on in ((_QUALITY, self._curved), (_SPREAD, self._curved and room)):
+            if on and not self.plots[plot].isVisible():
+                layout.addItem(self.plots[plot], 0, plot)
+            elif not on and self.plots[plot].isVisible():
+                layout.removeItem(self.plots[plot])  # one that is only hidden keeps its place
             self.plots[plot].setVisible(on)
-            self.ci.layout.setColumnMaximumWidth(plot, 1e6 if on else 0)
-            self.ci.layout.setColumnPreferredWidth(plot, 100 if on else 0)
+            layout.setColumnStretchFactor(plot, int(on))
+            layout.setColumnPreferredWidth(plot, 100 if on else 0)
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""

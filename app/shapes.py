@@ -81,8 +81,8 @@ class Shape(QObject):
                 copy.setSize((right - left, bottom - top))
             copy.blockSignals(False)
         if self.kind == "line":
-            for copy, label in zip(self._copies, self._labels, strict=True):
-                label.setPos(copy.getHandles()[0].pos())
+            for label in self._labels:
+                label.setPos(label.parentItem().getHandles()[0].pos())
 
 
 def _roi(kind: str, pen: object) -> pg.ROI:

@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
     QSplitter,
     QStackedWidget,
     QTabWidget,
+    QToolBar,
     QWidget,
 )
 
@@ -250,6 +251,16 @@ class Shell(QMainWindow):
         """On the screen: held until it is closed."""
         _open.add(self)
         super().showEvent(event)
+
+    def resizeEvent(self, event: object) -> None:
+        """Icons without words, where there is no room for both."""
+        super().resizeEvent(event)
+        bar = self.findChild(QToolBar)
+        if bar.toolButtonStyle() == Qt.ToolButtonTextBesideIcon:
+            self._words_need = bar.sizeHint().width()
+        style = Qt.ToolButtonTextBesideIcon if self.width() >= self._words_need else Qt.ToolButtonIconOnly
+        if style != bar.toolButtonStyle():
+            bar.setToolButtonStyle(style)
 
     def closeEvent(self, event: object) -> None:
         """Off the screen."""

@@ -102,7 +102,6 @@ class Window(Shell):
         self.viewer.take_keys()
         self.plots.clear_curves()
         self.set_tone(source.tone)
-        self.tell("")
         self.readout.setText("")
         self.about_picture.setText(source.description)
         if self.controls.experiment:
@@ -155,6 +154,7 @@ class Window(Shell):
         if self.scene is not None and self.scene.looking != self.looker.on:
             self.scene = replace(self.scene, looking=self.looker.on)
             self.viewer.set_scene(self.scene)
+            self.tell("")
         self.update_state()
         if self.looker.on and not self.runner.running:
             self.tell(f"First look, {100 * self.looker.share:.0f} %" if self.looker.busy else "First look")

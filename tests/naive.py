@@ -137,6 +137,19 @@ def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=No
     return gradients, repulsions
 
 
+def shaking(prior, x, site, name, h_of, single_kernel, numbers):
+    """A random Fourier feature of one of the site's factors, less its mean over the particles x (M, height, width).
+
+    numbers(s) is the normal of a site s of the factor; "n", "phase" and "choice" are one more and two uniforms.
+    """
+    factors = factors_at(prior, x.shape[1:], site, single_kernel)
+    sites = factors[int(numbers("choice") * len(factors))]
+    width = abs(numbers("n")) / math.sqrt(2) if name == "imq" else 1.0
+    turns = [sum(numbers(s) * particle[s] for s in sites) * width / math.sqrt(h_of(sites)) for particle in x]
+    out = [math.sqrt(2) * math.cos(t + 2 * math.pi * numbers("phase")) for t in turns]
+    return np.array(out) - sum(out) / len(out)
+
+
 def responses_at(prior, shape, site):
     """The filter responses that a site has a part in, each as [(site, tap), ...]; one of nothing if there are none."""
     found = [

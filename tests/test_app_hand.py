@@ -84,7 +84,7 @@ def hand():
         process.wait()
 
 
-def test_open_zoom_run_cancel_split_save_close(hand, tmp_path):
+def test_open_zoom_run_cancel_split_draw_save_close(hand, tmp_path):
     clean = images.read(ROOT / "sample_images" / "camera.png").pixels[:256, :256]
     Image.fromarray(np.clip(add_noise(clean, 15), 0, 255).astype(np.uint8)).save(tmp_path / "photo.png")
     (tmp_path / "mpsvgd").mkdir()
@@ -128,6 +128,9 @@ def _drive(hand, window, folder):
     assert hand.changes(lambda: hand.keys("s"), view)
     centre = x + 304 + (width - 304) // 2, y + 300  # the line of the split view
     assert hand.changes(lambda: hand.drag(centre, (centre[0] - 120, centre[1])), view)
+    below = x + 310, y + height - 200, x + 790, y + height - 40  # where the numbers are
+    hand.keys("r")  # a rectangle, drawn and measured
+    assert hand.changes(lambda: hand.drag((centre[0] - 60, centre[1] - 80), (centre[0] + 40, centre[1])), below)
     hand.keys("ctrl+s")  # which runs first, because there is but a first look
     dialog = hand.window("Save the result")
     hand.do("windowfocus", "--sync", dialog)

@@ -11,7 +11,7 @@ import pytest
 from hands import LONG, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from qtpy.QtCore import QMimeData, QPointF, QRect, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QToolBar
 
 from conftest import ROOT
 from denoiser.metrics import credible_factor
@@ -169,6 +169,9 @@ def test_the_window_fits_the_screen(qtbot, window, file, monkeypatch, screen):
     qtbot.wait(50)
     assert window.width() <= screen[0]
     assert window.height() <= screen[1] - 30  # a title bar
+    bar = window.findChild(QToolBar)
+    tools = [bar.widgetForAction(action) for action in bar.actions()]
+    assert all(tool.isVisible() for tool in tools)
     for widget in (window.controls.run_button, window.controls.compare_button, window.message, *window.viewer.views):
         corner = widget.mapTo(window, widget.rect().bottomRight())
         assert window.rect().contains(corner), widget

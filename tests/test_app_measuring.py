@@ -86,6 +86,9 @@ def test_a_shape_is_drawn_by_the_mouse_in_any_view(qtbot, opened, key, kind, num
     for copy in shape._copies:
         at = copy.mapToParent(copy.boundingRect().center())
         assert (at.x(), at.y()) == pytest.approx((middle[0] + 8, middle[1] - 6), abs=1.5)
+    for label in shape._labels:  # its number stays at its beginning
+        at = label.parentItem().mapToParent(label.pos())
+        assert (at.x(), at.y()) == pytest.approx(shape.ends[:2], abs=0.1)
     ready(qtbot, opened)
 
 

@@ -93,6 +93,7 @@ def test_an_experiment_with_other_noise(qtbot, window, file, tmp_path, monkeypat
     assert not c.sigma.isVisible()
     assert all(field.isVisible() for field in c.added.numbers[kind])
     set_method(window, "map")
+    qtbot.waitUntil(lambda: "akes about" in c.time_note.text(), timeout=LONG)
     run(qtbot, window)
     snapshot = window.a.snapshot
     row = window.a.row()

@@ -152,6 +152,18 @@ def test_a_handle_is_dragged_by_the_mouse(qtbot, window, file, monkeypatch):
     assert window.tone.white == pytest.approx(180, abs=4)
 
 
+def test_curves_are_shown_where_there_are_any(qtbot, window, noisy_file, monkeypatch):
+    quality, spread, histogram = window.plots.plots
+    assert quality.isVisible()  # an experiment has some
+    press(qtbot, window, "Ctrl+2")
+    open_(qtbot, window, monkeypatch, noisy_file)
+    qtbot.waitUntil(lambda: not quality.isVisible() and not spread.isVisible(), timeout=LONG)
+    qtbot.waitUntil(lambda: histogram.geometry().width() > 0.9 * window.plots.width(), timeout=LONG)
+    set_method(window, "mp-svgd")
+    run(qtbot, window)
+    assert quality.isVisible()
+
+
 def test_the_uncertainty_has_a_scale(qtbot, window, file, monkeypatch):
     open_(qtbot, window, monkeypatch, file)
     set_method(window, "gibbs", samples=20)

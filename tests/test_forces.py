@@ -14,6 +14,7 @@ from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.mp_svgd import MPSVGD
+from denoiser.samplers.shaking import shaking_numbers
 from denoiser.samplers.svgd import _adagrad
 
 
@@ -215,6 +216,52 @@ def test_a_sweep_moves_along_phi(posterior):
     forces.sweep(moved, 3.0, np.zeros(posterior.size, np.float32))
     expected = 3.0 * phi / np.sqrt((phi**2).mean(axis=0))
     assert np.allclose((moved - x)[:, colour], expected, rtol=1e-3, atol=1e-3)
+
+
+def _shaken(forces, x, step, noise, seed):
+    """How much farther a sweep moves the particles with noise than without, and the steps eps of all sites."""
+    plain, moved, power = x.copy(), x.copy(), np.zeros(x.shape[1], np.float32)
+    forces.sweep(plain, step, power)
+    forces.sweep(moved, step, np.zeros_like(power), noise=noise, rng=np.random.default_rng(seed))
+    return moved - plain, step / np.sqrt(power)
+
+
+@pytest.mark.parametrize("single_kernel", [False, True])
+def test_shaking(posterior, kernel, single_kernel):
+    """The noise of a sweep, at every site of the first colour, is that of the naive twin."""
+    x = _particles(posterior)
+    forces = LocalForces(posterior, single_kernel=single_kernel, kernel=kernel, bandwidth=0.5)
+    h_of = _bandwidths(forces.refresh_bandwidths(x.reshape(6, -1)), posterior, single_kernel)
+    added, eps = _shaken(forces, x.reshape(6, -1), 0.5, 3.0, 7)
+    drawn = shaking_numbers(posterior, forces._hood, np.random.default_rng(7)).reshape(-1, *posterior.shape)
+    members = [*posterior.prior.blanket, (0, 0)]
+    for site in np.argwhere(posterior.prior.colouring(posterior.shape) == 0):
+        row, column = site
+
+        def numbers(what, row=row, column=column):
+            rows = {"n": len(members), "phase": len(members) + 1, "choice": len(members) + 2}
+            at = rows[what] if what in rows else members.index((what[0] - row, what[1] - column))
+            return float(drawn[at, row, column])
+
+        twin = naive.shaking(posterior.prior, x.astype(float), (row, column), kernel, h_of, single_kernel, numbers)
+        flat = row * posterior.shape[1] + column
+        assert np.allclose(added[:, flat], np.sqrt(2 * 3.0 * eps[flat] / 6) * twin, atol=2e-3 * np.sqrt(eps[flat]))
+
+
+def test_the_covariance_of_shaking_is_the_kernel_matrix(posterior, kernel):
+    """2 eps K / M, but for what is common to all particles; at two sites that move first, over 4000 sweeps."""
+    x = _particles(posterior, 4)
+    forces = LocalForces(posterior, single_kernel=False, kernel=kernel, bandwidth=0.5)
+    h_of = _bandwidths(forces.refresh_bandwidths(x.reshape(4, -1)), posterior, False)
+    draws = [_shaken(forces, x.reshape(4, -1), 0.5, 1.0, seed) for seed in range(4000)]
+    centre = np.eye(4) - 1 / 4
+    for site in map(tuple, np.argwhere(posterior.prior.colouring(posterior.shape) == 0)[[0, -1]]):
+        flat = site[0] * posterior.shape[1] + site[1]
+        factors = naive.factors_at(posterior.prior, posterior.shape, site, False)
+        squares = [[[sum((a[s] - b[s]) ** 2 for s in f) / (2 * h_of(f)) for b in x] for a in x] for f in factors]
+        matrix = np.mean([[[naive.kernel_value(kernel, z) for z in row] for row in f] for f in squares], axis=0)
+        got = np.mean([np.outer(d[:, flat], d[:, flat]) for d, _ in draws], axis=0)
+        assert np.allclose(got / (2 * draws[0][1][flat] / 4), centre @ matrix @ centre, atol=0.06)
 
 
 def test_svgd_scales_its_steps_as_the_paper_or_in_two_parts():

@@ -18,10 +18,12 @@ from denoiser.gsm import table_precision
 from denoiser.jit import inlined, kernel
 from denoiser.samplers.bandwidths import set_bandwidths
 from denoiser.samplers.neighbourhood import GROUP, LANES, fill_block, gather, neighbourhood, see
+from denoiser.samplers.shaking import shake, shaking_numbers
 from denoiser.target import Target, table_slope
 from denoiser.threads import parallel
 
 _CHUNK = 16 * LANES  # sites a task
+_NONE = np.empty((0, 0), np.float32)
 _SHIFTS = 6  # a median is taken over the pairs (i, i + shift) of this many shifts: 300 pairs for 50 particles
 
 
@@ -174,13 +176,14 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 
 @kernel(fastmath=True)
-def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, power, forces):  # type: ignore[no-untyped-def]
+def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, power, noise, forces):  # type: ignore[no-untyped-def]
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
     The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's
     own term keeps its weight 1 / M, those of its b - 1 partners get (M - 1) / (M (b - 1)): without bias whatever b is.
     power_d gathers the mean square of phi_d over particles: AdaGrad with one scale for all particles of a pixel, since
     a scale for each would upset the balance of their forces.
+    noise: (numbers, heat); with numbers, noise of variance heat times the particles' step is added, see `shaking.py`.
     seen_taps: `hood.seen_taps`, or None if kernels look at sites only; general: None for RBF kernels on four edges.
     What would need something that is None is not compiled: numba decides such an `if` beforehand.
     If `forces` is not empty, (2, M, pixels), it gets the gradient and the repulsion, and nothing moves.
@@ -225,6 +228,8 @@ def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, ta
                     share = more / (terms[lane] * np.float32(count))
                     gradient[i, lane] *= share
                     repulsion[i, lane] *= share * unit
+        if len(noise[0]) > 0:
+            shake(values, hood, seen_taps, h, imq, block, noise[0], scores)  # which are not needed any more
         for lane in range(used):
             site, square = block[lane], np.float32(0)
             if len(forces) > 0:
@@ -237,8 +242,9 @@ def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, ta
                     square += phi * phi
                 power[site] += square / np.float32(count)
                 factor = step / np.sqrt(power[site] + np.float32(1e-20))
+                push = np.sqrt(noise[1] * factor) if len(noise[0]) > 0 else np.float32(0)
                 for i in range(count):
-                    x[order[i], site] += factor * (gradient[i, lane] + repulsion[i, lane])
+                    x[order[i], site] += factor * (gradient[i, lane] + repulsion[i, lane]) + push * scores[i, lane]
 
 
 class LocalForces:
@@ -256,7 +262,7 @@ class LocalForces:
     ) -> None:
         if responses and (single_kernel or kernel != "rbf"):
             raise ValueError("kernels on responses are of the kind rbf, one for each")
-        self._hood = neighbourhood(target, single_kernel, responses)
+        self._target, self._hood = target, neighbourhood(target, single_kernel, responses)
         self._seen_taps = self._hood.seen_taps if responses else None
         self._general = None if self._hood.edges and kernel == "rbf" and not responses else True
         self._shape, self._imq, self._bandwidth = target.shape, kernel == "imq", np.float32(bandwidth)
@@ -290,20 +296,25 @@ class LocalForces:
         tables: np.ndarray | None = None,
         batches: int = 1,
         order: np.ndarray | None = None,
+        noise: float = 0,
+        rng: np.random.Generator | None = None,
     ) -> None:
         """Move every site once, colour by colour (Algorithm 1).
 
         power: (pixels,), what AdaGrad has gathered. tables: replaces the experts' score tables.
         batches: into how many parts the particles, taken in the given `order` (a permutation), are cut.
+        noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws.
         """
-        self._run(x, (np.float32(step), power, np.empty((0, 0, 0), np.float32)), tables, batches, order)
+        numbers = _NONE if rng is None or not noise else shaking_numbers(self._target, self._hood, rng)
+        shaken = numbers, np.float32(2 * noise / len(x))
+        self._run(x, (np.float32(step), power, shaken, np.empty((0, 0, 0), np.float32)), tables, batches, order)
 
     def measure(
         self, x: np.ndarray, batches: int = 1, order: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(G, R) of every particle at every site, shape (M, pixels) each; nothing moves."""
         forces = np.empty((2, *x.shape), np.float32)
-        self._run(x, (np.float32(0), np.empty(0, np.float32), forces), None, batches, order)
+        self._run(x, (np.float32(0), np.empty(0, np.float32), (_NONE, np.float32(0)), forces), None, batches, order)
         return forces[0], forces[1]
 
     def _run(

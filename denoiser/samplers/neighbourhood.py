@@ -99,15 +99,19 @@ def neighbourhood(target: Target, single_kernel: bool, responses: bool = False) 
 def gather(x, order, shape, sites, hood, values, inside):  # type: ignore[no-untyped-def]
     """values[member, i, lane] of particle order[i] around each site; inside[member, lane] is 0 outside the image."""
     height, width = shape
+    at, there = np.empty(len(sites), np.int64), np.empty(len(sites), np.bool_)
     for b in range(len(hood.rows)):
         for lane in range(len(sites)):
             row, column = sites[lane] // width + hood.rows[b], sites[lane] % width + hood.columns[b]
-            there = 0 <= row < height and 0 <= column < width
-            inside[b, lane] = there
-            at = row * width + column if there else sites[lane]
-            for i in range(len(x)):
-                # outside: no distance to add to the single kernel; far apart for a factor that does not exist
-                values[b, i, lane] = x[order[i], at] if there else np.float32(0 if hood.single else i)
+            there[lane] = 0 <= row < height and 0 <= column < width
+            inside[b, lane] = there[lane]
+            at[lane] = row * width + column if there[lane] else sites[lane]
+        for i in range(len(x)):
+            particle, line = x[order[i]], values[b, i]
+            # outside: no distance to add to the single kernel; far apart for a factor that does not exist
+            nothing = np.float32(0 if hood.single else i)
+            for lane in range(len(sites)):
+                line[lane] = particle[at[lane]] if there[lane] else nothing
 
 
 @inlined(fastmath=True)

@@ -26,6 +26,8 @@ KERNELS = ("rbf", "imq")
 CAP = 15.0  # precision of the sharpest component during the first stage, in units of 1 / sigma^2
 FIRST_STAGE = 0.5  # share of the iterations that use the capped expert, unless told otherwise
 RAMP = 0.7  # share of the second stage in which the cap rises to the true expert
+SHAKEN = 5 / 6  # share of the second stage whose moves may be shaken: the last ones settle
+HURRY = 120  # sweeps of the second stage in which noise of variance 1 does its work; with fewer it is so much stronger
 FINE_STEP = 0.03  # first step of the second stage, in units of sigma
 _STRIP = 4096  # pixels whose moments are one task
 
@@ -51,6 +53,7 @@ class Move(NamedTuple):
     step: float  # in grey levels, before AdaGrad divides it
     tables: np.ndarray | None  # score tables of the capped experts; None for the true ones
     fresh: bool  # AdaGrad forgets what it has gathered
+    shaken: float = 0.0  # variance of noise that may be added to it, in that of `shaking.py`
 
 
 def schedule(optimiser: str, iterations: int, target: Target, first_stage: float = FIRST_STAGE) -> Iterator[Move]:
@@ -71,7 +74,8 @@ def schedule(optimiser: str, iterations: int, target: Target, first_stage: float
         tables = None
         if risen < 1 and soft_tables is not None:
             tables = target.capped_tables(soft * (sharpest / soft) ** risen)
-        yield Move(FINE_STEP * sigma * _cosine(sweep / second), tables, sweep == 0)
+        shaken = max(HURRY / second, 1.0) if sweep < SHAKEN * second else 0.0
+        yield Move(FINE_STEP * sigma * _cosine(sweep / second), tables, sweep == 0, shaken)
 
 
 def _cosine(share: float) -> float:

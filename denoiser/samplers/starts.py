@@ -31,7 +31,7 @@ def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) ->
 
     def pair(item: tuple[int, np.random.Generator]) -> None:
         first, child = item
-        conditional = Conditional(posterior, child, tolerance=0.03)  # a rough draw does: the sweeps come after
+        conditional = Conditional(posterior, child, tolerance=0.003)  # at 0.03 means of blocks vary a fifth too little
         conditional.draw_scales(smooth)
         middle = conditional.solve_mean(False, smooth - conditional.noisy)
         deviation = conditional.solve_noise()

@@ -102,8 +102,19 @@ def photo(window, folder):
     open_(window, path)
     window.acts["viewer.set_split:1"].trigger()
     window.viewer.actual_size()
-    wait(lambda: window.looker.share > 0.07)
+    wait(lambda: looked_at(window))
     hover(window, 0, (0.7, 0.4))
+
+
+def looked_at(window):
+    """Whether all that is seen has been denoised."""
+    seen, there = window.viewer.seen, window.looker._means
+    inside = sum(
+        max(min(b.bottom, seen.bottom) - max(b.top, seen.top), 0)
+        * max(min(b.right, seen.right) - max(b.left, seen.left), 0)
+        for b in there
+    )
+    return inside == seen.shape[0] * seen.shape[1]
 
 
 def restore(window, folder):

@@ -93,7 +93,7 @@ class Frame:
         for sigma, gain, factor, more in zip(maps, self.gains, factors, extra, strict=False):
             times = self.scale * float(gain) * factor * more
             first = float(sigma.flat[0])
-            found.append(first * times if (sigma == first).all() else np.maximum(sigma, 1e-4 * sigma.max()) * times)
+            found.append(first * times if (sigma == first).all() else sigma * times)
         return found
 
     def image(self, planes: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from denoiser.units import Units
 
 _SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _NODES = 17  # of a curve that is made from a formula
-_LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
+_LEAST = 0.01  # of the strongest plane or channel: what there is of noise where there is none, for the solver
 KINDS = ("white", "poisson", "camera")
 
 
@@ -116,16 +116,16 @@ class Noise:
         """
         upright = picture[..., None] if picture.ndim == 2 else picture
         smooth = _smoothed(upright)
+        least = _LEAST * max(plane.level for plane in self.planes or self.channels)
         if upright.shape[-1] != 3:
-            return self._channel(0).map(smooth[..., 0])[None]
+            return np.maximum(self._channel(0).map(smooth[..., 0]), least)[None]
         if self.planes:
             brightness = smooth.mean(axis=-1)
-            least = _LEAST * max(plane.level for plane in self.planes)
             return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
         if len(self.channels) == 1 and len(set(self.channels[0].sigma)) == 1:
             return np.full((3, *smooth.shape[:2]), self.channels[0].sigma[0])  # not by way of squares: exactly this
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
-        return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
+        return np.maximum(np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance)), least)
 
     def inflations(self, planes: int) -> list[float]:
         """`PlaneNoise.inflation` of each of 1 or 3 planes."""

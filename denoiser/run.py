@@ -17,7 +17,7 @@ import numpy as np
 
 import denoiser
 from denoiser import fields, pieces
-from denoiser.checks import all_alike, checked_noise, checked_picture
+from denoiser.checks import all_alike, checked_noise, checked_picture, noise_level
 from denoiser.colour import Frame
 from denoiser.noise import Noise
 from denoiser.outcome import Clock, Progress, Result
@@ -97,9 +97,7 @@ class Request:
     @property
     def level(self) -> float:
         """The noise as one number, RMS."""
-        if isinstance(self.noise, Noise):
-            return self.noise.level
-        return float(np.sqrt(np.mean(np.square(self.noise)))) if np.ndim(self.noise) else float(self.noise)
+        return self.noise.level if isinstance(self.noise, Noise) else noise_level(self.noise)
 
     @cached_property
     def frame(self) -> Frame:

@@ -118,10 +118,14 @@ def cut(shape: tuple[int, int], most: int, margins: Margins) -> list[Piece]:
     ]
 
 
-def least(margins: Margins) -> int:
-    """Sites of the smallest tile: what a picture of any size can be cut into."""
-    side = 2 * SMALLEST + 2 * margins.halo + margins.period
-    return margins.sites(side, side)
+def least(shape: tuple[int, int], margins: Margins) -> int:
+    """Sites of the smallest tiles that a picture of this shape can be cut into."""
+    return margins.sites(*(_outer(side, max(side // SMALLEST, 1), margins) for side in shape))
+
+
+def _outer(side: int, parts: int, margins: Margins) -> int:
+    """Pixels of the largest of so many parts of a side, halo included."""
+    return min(math.ceil(side / parts) + 2 * margins.halo + margins.period - 1, side)
 
 
 def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int]:
@@ -130,10 +134,9 @@ def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int
     extra = 2 * margins.halo + margins.period - 1
     best: tuple[int, int, int] | None = None
     for rows in range(1, max(height // SMALLEST, 1) + 1):
-        tall = min(math.ceil(height / rows) + extra, height)
+        tall = _outer(height, rows, margins)
         for columns in range(1, max(width // SMALLEST, 1) + 1):
-            wide = min(math.ceil(width / columns) + extra, width)
-            if margins.sites(tall, wide) <= most:
+            if margins.sites(tall, _outer(width, columns, margins)) <= most:
                 work = (height + extra * (rows - 1)) * (width + extra * (columns - 1))
                 best = min(best or (work, rows, columns), (work, rows, columns))
                 break

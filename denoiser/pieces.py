@@ -176,13 +176,13 @@ def _spans(length: int, count: int, margins: Margins) -> list[_Span]:
 class Canvas:
     """The picture that pieces are added to, (height, width, channels): weighted means and standard deviations.
 
-    brief: of the standard deviations only their mean over what is finished, which spares 4 bytes a sample.
+    dtype: of both. brief: of the standard deviations only their mean over what is finished, which spares memory.
     """
 
-    def __init__(self, picture: np.ndarray, brief: bool = False) -> None:
+    def __init__(self, picture: np.ndarray, dtype: type[np.floating] = np.float32, brief: bool = False) -> None:
         self._picture = picture
-        self._mean = np.zeros(picture.shape, np.float32)
-        self._std = None if brief else np.zeros(picture.shape, np.float32)
+        self._mean = np.zeros(picture.shape, dtype)
+        self._std = None if brief else np.zeros(picture.shape, dtype)
         self._spread = self._seen = 0.0
         self._weight = np.zeros(picture.shape[:2], np.float32)
         self.complete = False
@@ -204,16 +204,16 @@ class Canvas:
         return self._weight > 0.999
 
     def mean(self) -> np.ndarray:
-        """The mean so far, and the noisy picture where pieces are missing; float32."""
+        """The mean so far, and the noisy picture where pieces are missing."""
         if self.complete:
             return self._mean
-        out = self._picture.astype(np.float32)  # in place: of a large photograph every array counts
+        out = self._picture.astype(self._mean.dtype)  # in place: of a large photograph every array counts
         out *= (1 - self._weight)[..., None]
         out += self._mean
         return out
 
     def std(self) -> np.ndarray:
-        """The standard deviations so far, nan where pieces are missing; float32."""
+        """The standard deviations so far, nan where pieces are missing."""
         if self._std is None:
-            return np.broadcast_to(np.float32(self._spread / max(self._seen, 1e-9)), self._mean.shape)
-        return self._std if self.complete else np.where(self.done[..., None], self._std, np.float32(np.nan))
+            return np.broadcast_to(self._mean.dtype.type(self._spread / max(self._seen, 1e-9)), self._mean.shape)
+        return self._std if self.complete else np.where(self.done[..., None], self._std, self._std.dtype.type(np.nan))

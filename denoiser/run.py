@@ -194,7 +194,7 @@ def _steps(request: Request, parts: list[Piece], brief: bool = False) -> Iterato
     began = time.perf_counter()
     sampler, frame, tiled = request.sampler, request.frame, len(parts) > 1
     picture = request._upright if request._upright.ndim == 3 else request._upright[..., None]
-    canvas = Canvas(picture, brief) if tiled else None
+    canvas = Canvas(picture, frame.dtype, brief) if tiled else None
     flat = replace(frame, channel_axis=-1)  # the canvas has its channels last
     clock = Clock()
     work = [math.prod(part.outer.shape) for part in parts]

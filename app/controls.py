@@ -28,11 +28,15 @@ from denoiser.presets import QUALITIES, choose
 from denoiser.priors import Prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
+from .added import AddedNoise
 from .display import duration
 from .fields import Fields, Level
 from .fold import Fold, column, form, heading
+from .noise_panel import NoisePanel
 from .options import OptionsForm
-from .session import Plan, Source
+from .session import Plan
+from .source import Source, shown_level
+from .spot import Spot
 
 CUSTOM = "custom"
 _QUALITY_TIPS = {
@@ -80,9 +84,8 @@ class Controls(QFrame):
         self.sigma = Level(0.1, 100, "sigma")
         self.sigma.setValue(20)
         self.sigma.setToolTip(_SIGMA_TIP)
-        self.measure_button = QPushButton("Measure", objectName="measure")
-        self.measure_button.setToolTip("Measure the noise level in the picture  (Ctrl+M)")
-        self.noise_note = QLabel(objectName="faint", wordWrap=True)
+        self.noise = NoisePanel()
+        self._times = 1.0  # of the noise that was measured, by a flat spot
         self.strength = Level(5, 200, "strength", 5)
         self.strength.setToolTip("How much of the noise is removed. Less keeps more grain, more smooths more.")
         self.chroma = Level(5, 300, "chroma", 5)
@@ -115,6 +118,7 @@ class Controls(QFrame):
         self.fields = Fields(self)
         self.fields.finished.connect(self.finished)
         self.options = OptionsForm(self.fields)
+        self.added = AddedNoise(self.fields)
         self._memory = pieces.default_memory() >> 20
         self.memory = QSpinBox(minimum=16, maximum=1 << 20, singleStep=128, suffix=" MB", objectName="memory")
         self.memory.setValue(self._memory)
@@ -136,6 +140,7 @@ class Controls(QFrame):
         self._modes.buttonClicked.connect(lambda _: self._mode())
         self.sigma.valueChanged.connect(lambda _: self.changed.emit())
         self.seed.valueChanged.connect(lambda _: self.changed.emit())
+        self.added.changed.connect(self._mode)
         for widget in (self.strength, self.chroma, self.memory):
             widget.valueChanged.connect(lambda _: self.method_changed.emit())
         self.quality.currentIndexChanged.connect(lambda _: self._preset())
@@ -155,21 +160,16 @@ class Controls(QFrame):
         inside.setSpacing(6)
         self._strength = form(("&Strength, %", self.strength))
         self._chroma = form(("&Colour, %", self.chroma))
-        under = QWidget()
-        row = QHBoxLayout(under)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.noise_note, 1)
-        row.addWidget(self.measure_button)
-        noise = form(("&Noise level", self.sigma))
-        noise.layout().labelForField(self.sigma).setToolTip(_SIGMA_TIP)
+        self._sigma = form(("&Noise level", self.sigma))
+        self._sigma.layout().labelForField(self.sigma).setToolTip(_SIGMA_TIP)
         details = column(
-            heading("NOISE"), noise, under, form(("S&eed", self.seed)), heading("METHOD"),
+            heading("NOISE"), self.added, self._sigma, form(("S&eed", self.seed)), heading("METHOD"),
             form(("Me&thod", self.method), ("Image mo&del", self.prior), ("Memory", self.memory)), self.options,
         )  # fmt: skip
         self.advanced = Fold("Advanced", details, "advanced")
         inside.addLayout(modes)
         inside.addSpacing(4)
-        for part in (self._strength, form(("&Quality", self.quality)), self._chroma, self.advanced):
+        for part in (self._strength, form(("&Quality", self.quality)), self._chroma, self.noise, self.advanced):
             inside.addWidget(part)
         inside.addStretch(1)
         scroll.setWidget(inner)
@@ -198,12 +198,12 @@ class Controls(QFrame):
         self._mode()
 
     def _mode(self) -> None:
-        self.measure_button.setVisible(not self.experiment)
-        for part in (self._strength, self._chroma):
+        for part in (self._strength, self._chroma, self.noise):
             part.setVisible(not self.experiment)
+        self.added.setVisible(self.experiment)
+        self._sigma.setVisible(not self.experiment or not self.added.words)
         self.compare_button.setVisible(self.experiment)
         self.advanced.force(self.experiment)
-        self.tell_noise(None)
         if self.experiment != self._was_experiment:
             self._was_experiment = self.experiment
             if self.experiment:  # the level of a restoration belongs to its picture
@@ -212,15 +212,6 @@ class Controls(QFrame):
                 self._level = self.sigma.value()
             self.mode_changed.emit()
         self.changed.emit()
-
-    def tell_noise(self, measured: float | None) -> None:
-        """What is known about the noise level."""
-        if self.experiment:
-            self.noise_note.setText("So much noise is added to the picture, which is taken as clean.")
-        elif measured is not None:
-            self.noise_note.setText(f"{measured:g} was measured in the picture.")
-        else:
-            self.noise_note.setText("")
 
     def plan(self, source: Source, method: str | None = None) -> Plan:
         """What is to be done with a picture; a ValueError where that is not possible."""
@@ -231,6 +222,7 @@ class Controls(QFrame):
             strength=self.strength.value() / 100 if restore else 1.0,
             chroma=self.chroma.value() / 100 if restore and source.axis is not None else 1.0,
             memory=None if self.memory.value() == self._memory else self.memory.value() << 20,
+            times=self._times if restore else 1.0, added="" if restore else self.added.words,
         )  # fmt: skip
 
     def tell_time(self, mine: float | None, fast: float | None = None) -> None:
@@ -240,11 +232,13 @@ class Controls(QFrame):
             words += f"; Fast about {duration(fast)}"
         self.time_note.setText(words)
 
-    def take_noise(self, level: float) -> None:
-        """The noise level that was measured, if the picture is a noisy one."""
+    def take_noise(self, source: Source, spot: Spot | None = None) -> None:
+        """The noise that was measured in a noisy picture, or in a flat spot of it."""
         if not self.experiment:
-            self.sigma.setValue(level)
-            self.tell_noise(level)
+            self._times = 1.0 if spot is None else spot.times
+            plain = source.noise is None and spot is not None
+            self.sigma.setValue(shown_level(spot.level if plain else source.measured * self._times))
+            self.noise.show_noise(source, spot)
 
     def sampler(self, method: str | None = None) -> Sampler:
         """The method as set up; a ValueError where that is not possible."""
@@ -302,7 +296,7 @@ class Controls(QFrame):
             "quality": self.quality.currentData(), "method": self.method.currentData(),
             "prior": self.prior.currentData(), "preset": self.options.base, "options": self.options.typed,
             "strength": self.strength.value(), "chroma": self.chroma.value(), "memory": self.memory.value(),
-            "advanced": self.advanced.is_open, "researcher": self.options.fold.is_open,
+            "added": self.added.words, "advanced": self.advanced.is_open, "researcher": self.options.fold.is_open,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -312,6 +306,7 @@ class Controls(QFrame):
         self.strength.setValue(float(state.get("strength", 100)))
         self.chroma.setValue(float(state.get("chroma", 100)))
         self.memory.setValue(int(state.get("memory", self._memory)))
+        self.added.set_words(str(state.get("added", "")))
         self.advanced.set_open(bool(state.get("advanced")))
         self.options.fold.set_open(bool(state.get("researcher")))
         for box, key in ((self.quality, "quality"), (self.method, "method"), (self.prior, "prior")):

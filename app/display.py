@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ import numpy as np
 from denoiser import panels
 from denoiser.pieces import Region
 
-from .session import Snapshot, Source
+from .session import Snapshot
+from .source import Source
 from .tone import PLAIN, Tone, few
 
 LARGE = 2_000_000  # pixels of a picture that is drawn in parts
@@ -112,7 +114,7 @@ def render(scene: Scene, content: str, particle: int = 0, part: Part | None = No
     if content == "a":
         return veil(shown(a.mean), done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.plan.sigma / 32, 128), done)
+        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.level / 32, 128), done)
     if content == "uncertainty":
         return veil(panels.heat(flat_std(cut(a.std)), heat_top(a)), done) if a.sure else None
     return shown(a.particle(min(particle, a.particles - 1))) if a.particles else None
@@ -178,7 +180,7 @@ def caption(scene: Scene, content: str) -> str:
     if content == "uncertainty":
         return f"mean {snapshot.uncertainty:.1f} grey levels" if snapshot.sure else ""
     if content == "residual":
-        return f"{title}, noise level {snapshot.plan.sigma:g}"
+        return f"{title}, noise level {snapshot.level:.4g}"
     _, values = snapshot.curves["psnr"]
     psnr = snapshot.psnr if snapshot.psnr is not None else values[-1] if values else None
     return title if psnr is None else f"{title}, {psnr:.2f} dB"
@@ -219,14 +221,15 @@ def histograms(scene: Scene) -> dict[str, np.ndarray]:
 
 
 def readout(scene: Scene | None, at: tuple[int, int] | None) -> str:
-    """The values under the cursor, at (row, column), in grey levels; nothing where there are none."""
+    """The values under the cursor, at (row, column), in the file's units; nothing where there are none."""
     if scene is None or at is None:
         return ""
     row, column = at
-    grey, black = scene.source.grey, scene.source.black
+    digits = -math.floor(math.log10(scene.source.grey))  # that make up a grey level
+    coarse, fine = f".{max(digits, 0)}f", f".{max(digits + 1, 0)}f"
 
-    def say(values: np.ndarray, form: str = "{:.0f}") -> str:
-        return ", ".join(form.format((float(v) - black) / grey) for v in np.atleast_1d(values))
+    def say(values: np.ndarray) -> str:
+        return ", ".join(f"{float(v):{coarse}}" for v in np.atleast_1d(values))
 
     parts = [f"x {column}  y {row}"]
     if scene.experiment:
@@ -236,15 +239,10 @@ def readout(scene: Scene | None, at: tuple[int, int] | None) -> str:
         there = scene.a.done is None or bool(scene.a.done[row, column])
         mean, std = np.atleast_1d(scene.a.mean[row, column]), np.atleast_1d(scene.a.std[row, column])
         sure = there and scene.a.sure
-        pairs = ", ".join(
-            f"{(m - black) / grey:.1f} ± {s / grey:.1f}" if sure else f"{(m - black) / grey:.1f}"
-            for m, s in zip(mean, std, strict=True)
-        )
+        pairs = ", ".join(f"{m:{fine}} ± {s:{fine}}" if sure else f"{m:{fine}}" for m, s in zip(mean, std, strict=True))
         parts.append(f"mean {pairs}" if there else "not finished here")
         if sure:
             low, high = (np.atleast_1d(v) for v in scene.a.interval(row, column))
-            spans = ", ".join(
-                f"{(lo - black) / grey:.0f} to {(hi - black) / grey:.0f}" for lo, hi in zip(low, high, strict=True)
-            )
+            spans = ", ".join(f"{lo:{coarse}} to {hi:{coarse}}" for lo, hi in zip(low, high, strict=True))
             parts.append(f"90 % {spans}")
     return "   ·   ".join(parts)

@@ -13,12 +13,15 @@ def enable(window: object) -> None:
     c.run_button.setText("Running…" if running else "Run")
     for widget, on in (
         (c.run_button, free), (acts["run"], free), (c.compare_button, free), (acts["compare"], free),
-        (c.cancel_button, running), (acts["cancel"], running), (c.preview_button, here),
+        (c.cancel_button, running), (acts["cancel"], running or window.measuring.pencil.kind), (c.preview_button, here),
         (acts["show_region"], here), (acts["copy_command"], here),
         (acts["runner.undo"], runs and not running), (acts["runner.redo"], window.runner.undone and not running),
-        (acts["measure"], here and not c.experiment), (acts["save:figure"], window.scene is not None),
+        (acts["measure"], here and not c.experiment), (acts["spotter.draw"], here and not c.experiment),
+        (c.noise.spot_button, here), (c.noise.measure_button, here), (acts["save:figure"], window.scene is not None),
         (acts["draw:rectangle"], here), (acts["draw:ellipse"], here), (acts["draw:line"], here),
+        (acts["load_mask"], here), (acts["measuring.undo"], window.measuring.shapes),
         (acts["copy_numbers"], window.measuring.numbers), (acts["save:numbers"], window.measuring.numbers),
+        (acts["step_page:1"], here and window.source.pages > 1), (acts["step_page:-1"], here and window.source.page),
         (acts["auto_tone"], here), (acts["plots.plain"], here),
         (acts["save:result"], window.a is not None or (free and not c.experiment)),  # Save runs first if it must
     ):  # fmt: skip

@@ -5,8 +5,10 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyqtgraph as pg
@@ -23,49 +25,55 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from denoiser import measure
-from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers
+from denoiser.particles import Item, Number, draw_particles, numbers
 from denoiser.pieces import Region
 
 from .background import Background, Task
+from .pencil import Ends, Pencil
 from .session import Plan, Snapshot
+from .shapes import Mask, Shape
 from .theme import Colours
 from .viewer import Viewer
 
 LEVEL = 0.9
+_INVITATION = "Draw a rectangle (R), an ellipse (E) or a line (D): their numbers come with error bars."
 _COLUMNS = ("What", "Value, ± to 90 %")
 
 
 def find(plan: Plan, snapshot: Snapshot | None, noisy: np.ndarray, items: list[Item]) -> list[Number]:
-    """The numbers of all items in grey levels of 255, from the particles of a result or from others drawn for them."""
-    source = plan.source
+    """The numbers of all items in the file's units, from the particles of a result or from others drawn for them."""
 
     def draw(box: Region) -> np.ndarray:
         if snapshot is not None and snapshot.particles > 1 and snapshot.complete:
-            outcome = snapshot.outcome.samples
-            samples = outcome[:, box.top : box.bottom, box.left : box.right]
-        else:
-            samples = draw_particles(plan.request(noisy), box)
-        return (np.asarray(samples, np.float64) - source.black) / source.grey
+            return snapshot.outcome.samples[:, box.top : box.bottom, box.left : box.right]
+        return draw_particles(plan.request(noisy), box)
 
     return list(numbers(draw, items, LEVEL))
+
+
+def _with_reach(value: float, reach: float) -> str:
+    """A number and its error bar, of which two digits are told."""
+    if not 1e-6 < reach < 1e6:
+        return f"{value:.6g} ± {reach:.2g}"
+    digits = max(1 - math.floor(math.log10(reach)), 0)
+    return f"{value:.{digits}f} ± {reach:.{digits}f}"
 
 
 class Measuring(QWidget):
     """The shapes, the table and the profile. `ask` gives plan, result A and noisy picture, or None."""
 
-    changed = Signal()  # other numbers
-    failed = Signal(str)
+    changed = Signal()  # other shapes, other numbers
 
     def __init__(self, background: Background, viewer: Viewer) -> None:
         super().__init__()
         self._background, self._viewer = background, viewer
         self.ask: Callable[[], tuple[Plan, Snapshot | None, np.ndarray] | None] = lambda: None
-        self.shapes: list[tuple[str, pg.ROI]] = []
+        self.pencil = Pencil(viewer.views, self)
+        self.shapes: list[Shape | Mask] = []
         self.numbers: list[Number] = []
         self._task: Task | None = None
         self._count = 0
-        self._pen = pg.mkPen("y", width=2)
+        self._colour = "y"
         self.table = QTableWidget(0, len(_COLUMNS), objectName="numbers")
         self.table.setHorizontalHeaderLabels(_COLUMNS)
         self.table.verticalHeader().hide()
@@ -75,7 +83,7 @@ class Measuring(QWidget):
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.Stretch)
         self.table.setColumnWidth(1, 130)
-        self.note = QLabel("Draw a shape: R, E or D. Means, sums and profiles follow, with their error bars.")
+        self.note = QLabel(_INVITATION)
         self.note.setObjectName("faint")
         self.note.setWordWrap(True)
         self.copy, self.csv, self.clear_button = QPushButton("Copy"), QPushButton("CSV…"), QPushButton("Clear")
@@ -102,49 +110,57 @@ class Measuring(QWidget):
         self._settle = QTimer(self, singleShot=True, interval=200, timeout=self.refresh)
 
     def draw(self, kind: str) -> None:
-        """A new shape in the middle of what is seen, to be dragged where it belongs."""
-        if self.ask() is None:
-            return
-        seen = self._viewer.seen
-        height, width = seen.shape
-        w, h = max(width / 5, 4), max(height / 5, 4)
-        x, y = seen.left + (width - w) / 2, seen.top + (height - h) / 2
-        if kind == "line":
-            shape: pg.ROI = pg.LineSegmentROI([[x, y + h / 2], [x + w, y + h / 2]], pen=self._pen)
+        """A new shape, with the pencil; a second wish for the same puts the pencil away."""
+        if self.pencil.kind == kind or self.ask() is None:
+            self.pencil.put_away()
         else:
-            make = pg.RectROI if kind == "rectangle" else pg.EllipseROI
-            shape = make((round(x), round(y)), (round(w), round(h)), pen=self._pen, rotatable=False)
-            for handle in [h for h in shape.handles if h["type"] == "r"]:  # an ellipse comes with one to turn it
-                shape.removeHandle(handle["item"])
-        shape.setZValue(7)
+            self.pencil.take(kind, partial(self._drawn, kind))
+
+    def _drawn(self, kind: str, ends: Ends) -> None:
+        self._add(Shape(self._name(kind), kind, ends, self._boxes, self._colour, self))
+
+    def add_mask(self, mask: np.ndarray) -> None:
+        """The pixels of a mask, bool, the shape of the picture."""
+        self._add(Mask(self._name("mask"), mask, self._boxes, self._colour, self))
+
+    def _name(self, kind: str) -> str:
         self._count += 1
-        self.shapes.append((f"{kind} {self._count}", shape))
-        self._viewer.views[0].box.addItem(shape, ignoreBounds=True)
-        shape.sigRegionChangeFinished.connect(lambda _: self._settle.start())
+        return f"{kind} {self._count}"
+
+    def _add(self, shape: Shape | Mask) -> None:
+        self.shapes.append(shape)
+        shape.moved.connect(self._settle.start)
         self.refresh()
+
+    @property
+    def _boxes(self) -> list[pg.ViewBox]:
+        return [view.box for view in self._viewer.views]
 
     def clear(self) -> None:
         """Take all shapes away."""
-        for _, shape in self.shapes:
-            self._viewer.views[0].box.removeItem(shape)
-        self.shapes, self._count = [], 0
+        self.pencil.put_away()
+        while self.shapes:
+            self._remove()
+        self._count = 0
         self.refresh()
+
+    def undo(self) -> None:
+        """Take the last shape away."""
+        if self.shapes:
+            self._remove()
+            self.refresh()
+
+    def _remove(self) -> None:
+        shape = self.shapes.pop()
+        shape.remove()
+        shape.deleteLater()
 
     def items(self, shape: tuple[int, ...]) -> list[Item]:
         """The shapes as pixels of a picture of this shape; those outside are left out."""
         out = []
-        for name, roi in self.shapes:
-            try:
-                if isinstance(roi, pg.LineSegmentROI):
-                    ends = [roi.mapToParent(h["item"].pos()) for h in roi.handles]
-                    points = [(np.clip(p.x(), 0, shape[1]), np.clip(p.y(), 0, shape[0])) for p in ends]
-                    out.append(line_item(name, shape, *(float(v) for point in points for v in point)))
-                else:
-                    make = measure.ellipse if isinstance(roi, pg.EllipseROI) else measure.rectangle
-                    (x, y), (w, h) = roi.pos(), roi.size()
-                    out.append(mask_item(name, make(shape, x, y, w, h)))
-            except ValueError:
-                continue
+        for one in self.shapes:
+            with contextlib.suppress(ValueError):
+                out.append(one.item(shape))
         return out
 
     def refresh(self) -> None:
@@ -159,6 +175,7 @@ class Measuring(QWidget):
             return
         plan, snapshot, noisy = asked
         self.note.setText("Measuring…")
+        self.changed.emit()
         self._task = self._background.start(
             lambda _: find(plan, snapshot, noisy, items), done=self._show, failed=self._sorry, heavy=True
         )
@@ -173,18 +190,17 @@ class Measuring(QWidget):
         self.table.setRowCount(len(rows))
         for row, n in enumerate(rows):
             reach = (n.high - n.low) / 2
-            digits = min(max(1 - math.floor(math.log10(reach)) if reach > 0 else 0, 0), 6)  # two that are uncertain
             words = f"{n.item}, {n.quantity}{' ' + n.channel if n.channel else ''}"
-            for column, text in enumerate((words, f"{n.value:.{digits}f} ± {reach:.{digits}f}")):
+            for column, text in enumerate((words, _with_reach(n.value, reach))):
                 cell = QTableWidgetItem(text)
                 cell.setToolTip(f"{n.low:.6g} to {n.high:.6g}")
                 if column:
                     cell.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
                 self.table.setItem(row, column, cell)
         if not self.shapes:
-            self.note.setText("Draw a shape: R, E or D. Means, sums and profiles follow, with their error bars.")
+            self.note.setText(_INVITATION)
         else:
-            self.note.setText("In grey levels of 255; the truth lies in nine of ten intervals." if found else "")
+            self.note.setText("In the units of the file; the truth lies in nine of ten intervals." if found else "")
         self._show_profiles(found)
         self.changed.emit()
 
@@ -204,7 +220,8 @@ class Measuring(QWidget):
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
-        self._pen = pg.mkPen(colours.curves[1], width=2)
+        self._colour = colours.curves[1]
+        self.pencil.dress(self._colour)
         self.plot.setBackground(colours.window)
         for side in ("left", "bottom"):
             self.plot.getAxis(side).setPen(colours.border)

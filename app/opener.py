@@ -18,7 +18,7 @@ from qtpy.QtWidgets import QFileDialog, QWidget
 from denoiser import images
 from denoiser.data import data_folder
 
-from . import session
+from . import source as sources
 from .background import Background, Task
 
 _RECENT = 10
@@ -64,16 +64,16 @@ class Opener(QObject):
         self._window, self._background, self._settings = parent, background, settings
         self._task: Task | None = None
         self._folder: list[str] = []
-        self._path: str | None = None
+        self._source: sources.Source | None = None
 
-    def choose(self) -> str:
+    def choose(self, title: str = "Open a picture") -> str:
         """Ask for a file; "" for none."""
         folder = str(self._settings.value("folder", "") or "")
-        path, _ = QFileDialog.getOpenFileName(self._window, "Open a picture", folder, FILTER)
+        path, _ = QFileDialog.getOpenFileName(self._window, title, folder, FILTER)
         return str(path)
 
-    def open(self, path: str) -> None:
-        """A file, or the first picture of a folder."""
+    def open(self, path: str, page: int = 0) -> None:
+        """A file, or a page of it, or the first picture of a folder."""
         try:
             if os.path.isdir(path):
                 self._folder = pictures_in(path)
@@ -85,7 +85,7 @@ class Opener(QObject):
         except (OSError, ValueError) as error:
             self.failed.emit("Cannot open", error, "")
             return
-        self._start(lambda _: session.load(path), Path(path).name)
+        self._start(lambda _: sources.load(path, page), Path(path).name)
 
     def _start(self, work: object, name: str) -> None:
         if self._task is not None:
@@ -93,8 +93,8 @@ class Opener(QObject):
         self.busy.emit(name)
         self._task = self._background.start(work, done=self._done, failed=self._failed)
 
-    def _done(self, source: session.Source) -> None:
-        self._task, self._path = None, source.path
+    def _done(self, source: sources.Source) -> None:
+        self._task, self._source = None, source
         if source.path:
             path = os.path.abspath(source.path)
             self._settings.setValue("folder", os.path.dirname(path))
@@ -107,15 +107,23 @@ class Opener(QObject):
 
     def neighbour(self, by: int) -> str:
         """The next picture of the folder, or "" at its end."""
-        if self._path is None:
+        path = self._source.path if self._source is not None else None
+        if path is None:
             return ""
         try:
-            around = self._folder or pictures_in(os.path.dirname(os.path.abspath(self._path)))
+            around = self._folder or pictures_in(os.path.dirname(os.path.abspath(path)))
         except OSError:
             return ""
         self._folder = around
-        here = next((n for n, p in enumerate(around) if images.same_file(p, self._path)), None)
+        here = next((n for n, p in enumerate(around) if images.same_file(p, path)), None)
         return around[here + by] if here is not None and 0 <= here + by < len(around) else ""
+
+    def other_page(self, by: int) -> tuple[str, int] | None:
+        """The file and the next page of a stack; None at its end."""
+        here = self._source
+        if here is None or here.path is None or not 0 <= here.page + by < here.pages:
+            return None
+        return here.path, here.page + by
 
     def recent(self) -> list[str]:
         """The last files, the newest first."""
@@ -143,4 +151,4 @@ class Opener(QObject):
     def _take_image(self, image: QImage) -> None:
         picture = from_clipboard(image)
         self._folder = []
-        self._start(lambda _: session.measure(picture, None), "the pasted picture")
+        self._start(lambda _: sources.measure(picture, None), "the pasted picture")

@@ -35,6 +35,7 @@ class Plots(pg.GraphicsLayoutWidget):
         self._colours: Colours | None = None
         self._last: tuple[bool, Snapshot | None, Snapshot | None] = (True, None, None)
         self._counts: dict[str, np.ndarray] = {}
+        self._curved = True
         self.plots = []
         for column in range(3):
             plot = self.addPlot(row=0, col=column, enableMenu=False)
@@ -68,11 +69,16 @@ class Plots(pg.GraphicsLayoutWidget):
     def resizeEvent(self, event: object) -> None:
         """Two plots where there is no room for three."""
         super().resizeEvent(event)
+        if self.plots:  # Qt sizes it before it is made
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Curves only where there are any to come: a photograph that was denoised in one pass has none."""
         room = self.width() >= _ROOM
-        if not self.plots:  # Qt sizes it before it is made
-            return
-        self.plots[_SPREAD].setVisible(room)
-        self.ci.layout.setColumnMaximumWidth(_SPREAD, 1e6 if room else 0)
+        for plot, on in ((_QUALITY, self._curved), (_SPREAD, self._curved and room)):
+            self.plots[plot].setVisible(on)
+            self.ci.layout.setColumnMaximumWidth(plot, 1e6 if on else 0)
+            self.ci.layout.setColumnPreferredWidth(plot, 100 if on else 0)
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
@@ -144,6 +150,8 @@ class Plots(pg.GraphicsLayoutWidget):
         if self._colours is None:
             return
         experiment = experiment if a is None else a.plan.experiment
+        self._curved = experiment or any(len(s.curves["std"][0]) > 1 for s in (a, b) if s is not None)
+        self._arrange()
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
         self._title(_SPREAD, "Uncertainty")
         for plot, name in ((_QUALITY, "psnr" if experiment else "change"), (_SPREAD, "std")):

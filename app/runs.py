@@ -33,13 +33,14 @@ class Run:
         options = ", ".join(f"{k}={v}" for k, v in asdict(p.sampler).items())
         tiles = s.outcome.tiles
         return {
-            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or None, "sigma": p.sigma,
+            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or None, "sigma": s.level,
             "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds,
             "iterations": s.step if tiles == 1 else p.sampler.total if s.complete else s.step % p.sampler.total,
             "tiles": tiles, "finished": s.finished, "whole": s.complete,
             "mode": "experiment" if p.experiment else "restore", "prior": p.prior, "seed": p.seed,
-            "strength": p.strength, "colour strength": p.chroma,
-            "mean std": s.uncertainty if s.sure else None, "options": options, "picture": p.source.name,
+            "noise": p.added or ("measured" if p.automatic else "white"), "strength": p.strength,
+            "colour strength": p.chroma, "mean std": s.uncertainty if s.sure else None, "options": options,
+            "picture": p.source.name,
         }  # fmt: skip
 
 

@@ -38,7 +38,8 @@ class Kind(NamedTuple):
 
 
 def _result(target: str, run: Run) -> None:
-    images.write(target, run.snapshot.mean, run.snapshot.plan.source.picture)
+    s = run.snapshot
+    images.write(target, s.mean, images.remarked(s.plan.source.picture, f"{s.noise} removed"))
 
 
 def _sure(run: Run) -> None:
@@ -116,7 +117,8 @@ class Saver(QObject):
         """Ask where, ask before anything is replaced, write; `then`, if this is written in the end."""
         title, ending, filter_, write = KINDS[kind]
         home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
-        name = str(Path(home).with_name(Path(home).stem + ending))
+        page = f"-page{source.page + 1}" if source.pages > 1 else ""
+        name = str(Path(home).with_name(Path(home).stem + page + ending))
         name += suffix if not Path(ending).suffix else ""
         filter_ = filter_ or f"Pictures ({' '.join('*' + s for s in images.SUFFIXES)})"
         target, _ = QFileDialog.getSaveFileName(

@@ -12,12 +12,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from denoiser import images, metrics, noise
+from denoiser import metrics, noise
 from denoiser.fields import load_field
 from denoiser.noise import Noise
 from denoiser.outcome import Outcome, Progress, Result
@@ -25,80 +24,22 @@ from denoiser.pieces import Region
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
-from .tone import PLAIN, Tone, few, first
+from .source import Source, shown_level
 
 _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
-_LEVELS = 0.1, 100.0  # the noise levels that the window offers
 
 Curve = tuple[list[int], list[float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """An opened picture."""
-
-    picture: images.Picture
-    path: str | None  # None: pasted
-    measured: float  # noise level found in it, in grey levels
-    noise: Noise | None = None  # all that was found of it, in the file's units; None for nothing
-    tone: Tone = PLAIN  # what it is shown with at first
-
-    @property
-    def name(self) -> str:
-        """For titles."""
-        return Path(self.path).name if self.path else "pasted picture"
-
-    @property
-    def pixels(self) -> np.ndarray:
-        """As they are in the file."""
-        return self.picture.pixels
-
-    @property
-    def grey(self) -> float:
-        """One grey level of 255 in the file's units."""
-        return self.picture.grey
-
-    @property
-    def black(self) -> float:
-        """The value of black in the file's units."""
-        return self.picture.black
-
-    @property
-    def axis(self) -> int | None:
-        """Where the channels are."""
-        return self.picture.channel_axis
-
-    @property
-    def description(self) -> str:
-        """Size, depth and kind: 4000 × 3000, 8-bit colour, JPEG."""
-        height, width = self.pixels.shape[:2]
-        real = self.pixels.dtype.kind == "f"
-        depth = "float" if real else f"{int(self.picture.largest or np.iinfo(self.pixels.dtype).max).bit_length()}-bit"
-        kind = "grey" if self.axis is None else "colour"
-        return f"{width} × {height}, {depth} {kind}, {self.picture.format}"
-
-
-def measure(picture: images.Picture, path: str | None) -> Source:
-    """A picture with its noise level."""
-    found = noise.measure_noise(picture.pixels, picture.channel_axis, picture.units)
-    level = found.level / picture.grey
-    tone = first((np.asarray(few(picture.pixels), np.float32) - picture.black) / picture.grey)
-    shown = float(np.clip(round(level, 2), *_LEVELS))
-    return Source(picture, path, shown, found if level > 0 else None, tone)
-
-
-def load(path: str) -> Source:
-    """Read a file and measure its noise."""
-    return measure(images.read(path), path)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What the controls ask for; `request` makes it, on a thread, into the value that is run.
 
-    sigma: noise level in grey levels; in an experiment so much is added first. strength, chroma: how much of the noise,
-    and of the colour noise beyond that, is taken away; 1 is all. memory: bytes, None for the default.
+    sigma: noise level in grey levels; in an experiment so much is added first, unless `added` names another noise
+    (`noise.parse_noise`). times: the noise is so much stronger than was measured, as a flat spot has shown. strength,
+    chroma: how much of the noise, and of the colour noise beyond that, is taken away; 1 is all. memory: bytes, None for
+    the default.
     """
 
     source: Source
@@ -110,36 +51,60 @@ class Plan:
     strength: float = 1.0
     chroma: float = 1.0
     memory: int | None = None
+    times: float = 1.0
+    added: str = ""
 
     @property
     def automatic(self) -> bool:
         """Whether the noise is the one that was measured, brightness, grain and all; a level set by hand is white."""
-        return not self.experiment and self.source.noise is not None and self.sigma == self.source.measured
+        known = not self.experiment and self.source.noise is not None
+        return known and self.sigma == shown_level(self.source.measured * self.times)
+
+    @property
+    def words(self) -> str:
+        """The noise of an experiment, as the command line names it."""
+        return self.added or f"{self.sigma:g}"
 
     def noisy(self) -> np.ndarray:
         """The picture to denoise."""
         if not self.experiment:
             return self.source.pixels
-        return noise.add_noise(self.source.pixels, self.sigma * self.source.grey, self.seed)
+        scale, model = self.source.picture.units, noise.parse_noise(self.words)
+        return scale.from_grey(model.add(scale.to_grey(self.source.pixels), [self.seed, 0]))
+
+    def _noise(self, noisy: np.ndarray) -> float | Noise:
+        """The noise that is removed, in the file's units: measured, or what was set or added."""
+        source = self.source
+        if self.automatic:
+            assert source.noise is not None
+            return source.noise.scaled(self.strength * self.times)
+        if not (self.experiment and self.added):
+            return self.sigma * self.strength * source.grey
+        made = noise.parse_noise(self.added).noise  # None for a camera's, which nobody knows but by measuring
+        if made is None:
+            return noise.measure_noise(noisy, source.axis, source.picture.units)
+        return made.in_units(source.grey, source.black)
 
     def request(self, noisy: np.ndarray, region: Region | None = None) -> Request:
         """The run on this picture, which `noisy` made, or on a region of it."""
         source = self.source
-        level: float | Noise = self.sigma * self.strength * source.grey
-        if self.automatic:
-            assert source.noise is not None
-            level = source.noise.scaled(self.strength)
         return Request(
-            noisy, level, self.sampler, load_field(self.prior), self.seed, source.axis, white=source.picture.white,
-            black=source.picture.black, memory=self.memory, region=region, chroma=self.chroma,
+            noisy, self._noise(noisy), self.sampler, load_field(self.prior), self.seed, source.axis,
+            white=source.picture.white, black=source.picture.black, memory=self.memory, region=region,
+            chroma=self.chroma,
         )  # fmt: skip
 
     def command(self) -> str:
         """The command line that makes the same bytes."""
-        corner = self.request(self.source.pixels[:2, :2])  # the words depend on the type of the pixels only
-        more = ["--add-noise", f"{self.sigma:g}"] if self.experiment else []
-        if self.automatic:
-            more += ["--noise", "auto"] + (["--strength", f"{self.strength:g}"] if self.strength != 1 else [])
+        plain = replace(self, added="")  # the words depend on neither the noise nor the pixels, but on their type
+        corner = plain.request(self.source.pixels[:2, :2])
+        more = ["--add-noise", self.words] if self.experiment else []
+        if self.experiment and self.added:
+            more += ["--noise", "auto" if self.added.startswith("camera") else self.added]
+        elif self.automatic:
+            strength = self.strength * self.times
+            more += ["--noise", "auto"] + (["--strength", repr(strength)] if strength != 1 else [])
+        more += ["--page", str(self.source.page + 1)] if self.source.pages > 1 else []
         return corner.command(self.source.path or "pasted.png", *more)
 
 
@@ -163,6 +128,8 @@ class Snapshot:
     eta: float
     tile: int
     curves: dict[str, Curve]  # psnr, change, std: iterations and values
+    level: float  # of the noise, in grey levels
+    noise: str  # that was removed, in words
     complete: bool = False
     scored: bool = False  # `finish` has been here
     psnr: float | None = None
@@ -227,6 +194,9 @@ class _Book:
         self.history: list[dict[str, float]] = []
         self._curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
         self._before: tuple[np.ndarray, int] = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
+        self._level = request.level / plan.source.grey if plan.added else plan.sigma
+        known = request.noise if isinstance(request.noise, Noise) else Noise.flat(request.level, 255 * plan.source.grey)
+        self._words = str(known)
         self._tiles = -1  # finished when the arrays below were made
         self._mean = self._std = self._done = None
 
@@ -258,7 +228,7 @@ class _Book:
         curves = {name: (list(x), list(y)) for name, (x, y) in self._curves.items()}
         return Snapshot(
             self.plan, self.noisy, outcome, mean, std, done, progress.step, progress.total, progress.seconds,
-            progress.eta, progress.tile, curves,
+            progress.eta, progress.tile, curves, self._level, self._words,
         )  # fmt: skip
 
     def end(self, progress: Progress) -> Snapshot:

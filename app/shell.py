@@ -23,7 +23,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from denoiser.particles import to_csv
+from denoiser.particles import read_mask, to_csv
 
 from . import actions, collector, dialogs, icons, theme
 from .background import Background
@@ -115,14 +115,17 @@ class Shell(QMainWindow):
         self.statusBar().addPermanentWidget(self.message)
         self.statusBar().addPermanentWidget(self.progress)
         self.statusBar().addPermanentWidget(self.about_picture)
+        for part in (self.controls, self.lower):  # one question at a time
+            part.hide()
+            self.welcome.settled.connect(part.show)
         self.fit_screen(QApplication.primaryScreen().availableGeometry())
 
     def fit_screen(self, room: QRect) -> None:
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
         self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
-    def open(self, path: str) -> None:
-        """A file or a folder."""
+    def open(self, path: str, page: int = 0) -> None:
+        """A file, a page of it, or a folder."""
         raise NotImplementedError
 
     def take(self, data: QMimeData) -> None:
@@ -143,11 +146,18 @@ class Shell(QMainWindow):
         if path := self.opener.neighbour(by):
             self.open(path)
 
+    def step_page(self, by: int) -> None:
+        """The next page of a stack."""
+        if found := self.opener.other_page(by):
+            self.open(*found)
+
     # ----------------------------------------------------------------------------------- manners
 
     def tell(self, text: str) -> None:
-        """A line at the bottom."""
-        self.message.setText(text)
+        """A line at the bottom; while the pencil is in the hand, what to do with it."""
+        kind = self.measuring.pencil.kind
+        what = {"spot": "a rectangle where the picture is plain", "ellipse": "an ellipse"}.get(kind, f"a {kind}")
+        self.message.setText(f"Drag {what} on any of the pictures; Esc for none" if kind else text)
 
     def report(self, title: str, error: BaseException, trace: str) -> None:
         """An error, in plain words."""
@@ -160,6 +170,28 @@ class Shell(QMainWindow):
         self.tabs.setCurrentWidget(self.measuring)
         self.measuring.draw(kind)
 
+    def load_mask(self) -> None:
+        """Measure the pixels that a file names."""
+        asked = self.measuring.ask()
+        path = self.opener.choose("Open a mask: pixels that are not black are measured") if asked else ""
+        if path:
+            shape = asked[0].source.pixels.shape
+            self.tabs.setCurrentWidget(self.measuring)
+            self.background.start(
+                lambda _: read_mask(path, shape),
+                done=self.measuring.add_mask,
+                failed=partial(self.report, "This is no mask for the picture"),
+            )
+
+    def drawing(self) -> None:
+        """The pencil was taken, or put away."""
+        kind = self.measuring.pencil.kind
+        for name in ("rectangle", "ellipse", "line"):
+            self.acts[f"draw:{name}"].setChecked(name == kind)
+        for switch in (self.acts["spotter.draw"], self.controls.noise.spot_button):
+            switch.setChecked(kind == "spot")
+        self.tell("")
+
     def copy_table(self) -> None:
         """To the clipboard."""
         QApplication.clipboard().setText(table_csv(self.table.runs()))
@@ -169,6 +201,12 @@ class Shell(QMainWindow):
         """The measurements to the clipboard."""
         QApplication.clipboard().setText(to_csv(self.measuring.numbers, LEVEL))
         self.tell("The measurements are on the clipboard")
+
+    def copy_command(self) -> None:
+        """The command that does the same as result A, or as the controls if there is none yet."""
+        if asked := self.measuring.ask():
+            QApplication.clipboard().setText(asked[0].command())
+            self.tell("The command is on the clipboard")
 
     def set_mode(self, experiment: int) -> None:
         """Experiment or Restore."""
@@ -194,6 +232,7 @@ class Shell(QMainWindow):
         self.viewer.dress(colours)
         self.plots.dress(colours)
         self.measuring.dress(colours)
+        self.controls.noise.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""

@@ -132,11 +132,15 @@ class View(QWidget):
         self._second = pixels
         self.line.setVisible(pixels is not None)
         if pixels is not None:
-            width = self.shape[1]
-            self.line.setBounds((0, width))
-            if not 0 < self.line.value() < width:
-                self.line.setValue(width / 2)
+            self.line.setBounds((0, self.shape[1]))
+            self.keep_line()
         self._cut()
+
+    def keep_line(self) -> None:
+        """Bring the line of a split view back to what is seen: nobody would find it elsewhere."""
+        left, right = (min(max(end, 0), self.shape[1]) for end in self.box.viewRange()[0])
+        if self._second is not None and not left < self.line.value() < right:
+            self.line.setValue((left + right) / 2)
 
     def move_line(self, share: float) -> None:
         """The line by a share of the width."""

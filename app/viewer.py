@@ -312,6 +312,7 @@ class Viewer(QWidget):
         if self.scene is None:
             return
         seen, part = self.seen, self.views[0].part
+        self.views[0].keep_line()
         self.turned.emit(seen)
         if (
             part is not None

@@ -19,6 +19,7 @@ class Welcome(QWidget):
     """Asks what the user came for, once."""
 
     answered = Signal(bool)  # experiment
+    settled = Signal()  # the question needs no answer any more
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +44,8 @@ class Welcome(QWidget):
         column.addStretch(3)
         self._pages = QStackedLayout(self)
         self._pages.addWidget(question)
-        self._pages.addWidget(QLabel(_WELCOME, objectName="welcome", alignment=Qt.AlignCenter))
+        self._words = QLabel(_WELCOME, objectName="welcome", alignment=Qt.AlignCenter)
+        self._pages.addWidget(self._words)
 
     @property
     def asking(self) -> bool:
@@ -53,6 +55,11 @@ class Welcome(QWidget):
     def settle(self) -> None:
         """The question needs no answer any more."""
         self._pages.setCurrentIndex(1)
+        self.settled.emit()
+
+    def reading(self, name: str) -> None:
+        """A picture is on its way; "" for none."""
+        self._words.setText(f"Reading {name}…" if name else _WELCOME)
 
     def waiting(self, name: str) -> None:
         """A picture waits for the answer."""

@@ -24,8 +24,10 @@ from .looker import Looker
 from .runner import Runner
 from .runs import Run
 from .saver import Saver, figure_panels
-from .session import Plan, Snapshot, Source
+from .session import Plan, Snapshot
 from .shell import Shell
+from .source import Source
+from .spotter import Spotter
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect
 
@@ -52,6 +54,9 @@ class Window(Shell):
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
+        self.spotter = Spotter(
+            self.background, self.measuring.pencil, lambda: None if self.controls.experiment else self.source
+        )
         self.redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
         connect(self)
         self.restore()
@@ -59,13 +64,13 @@ class Window(Shell):
 
     # ---------------------------------------------------------------------------------- pictures
 
-    def open(self, path: str) -> None:
-        """A file or a folder; at the first start, when the user has said what for."""
+    def open(self, path: str, page: int = 0) -> None:
+        """A file, a page of it, or a folder; at the first start, when the user has said what for."""
         if self.welcome.asking:
             self._pending = path
             self.welcome.waiting(Path(path).name)
             return
-        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path))
+        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path, page))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
@@ -89,7 +94,7 @@ class Window(Shell):
         """A picture is there."""
         self.runner.clear()
         self.looker.end()
-        self.measuring.clear()
+        self.measuring.clear()  # the pencil, too
         self.source, self.scene, self.a, self.b = source, None, None, None
         self.setWindowTitle(f"{source.name} – Denoise")
         self.controls.chroma.setEnabled(source.axis is not None)
@@ -110,7 +115,7 @@ class Window(Shell):
     def measure(self) -> None:
         """Set the noise level that was found."""
         if self.source is not None:
-            self.controls.take_noise(self.source.measured)
+            self.controls.take_noise(self.source)
 
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
@@ -198,8 +203,10 @@ class Window(Shell):
         self.runner.start(plans)
 
     def cancel(self) -> None:
-        """Stop at once."""
-        if self.runner.running:
+        """Put the pencil away, or stop at once."""
+        if self.measuring.pencil.kind:
+            self.measuring.pencil.put_away()
+        elif self.runner.running:
             self._save_next = None
             self.tell("Cancelled before there was a result")
             self.runner.cancel()
@@ -315,13 +322,6 @@ class Window(Shell):
         if kind == "result" and isinstance(what, Run):
             what.saved = True
         self.tell(message)
-
-    def copy_command(self) -> None:
-        """The command that does the same as result A, or as the controls if there is none yet."""
-        plan = self.a.snapshot.plan if self.a is not None else self._plan()
-        if plan is not None:
-            QApplication.clipboard().setText(plan.command())
-            self.tell("The command is on the clipboard")
 
     def end(self, code: int = 0) -> None:
         """Close without a question, as Ctrl-C does."""

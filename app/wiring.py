@@ -17,7 +17,9 @@ def connect(window: object) -> None:
     c.run_button.clicked.connect(window.run)
     c.cancel_button.clicked.connect(window.cancel)
     c.compare_button.clicked.connect(window.compare)
-    c.measure_button.clicked.connect(window.measure)
+    c.noise.measure_button.clicked.connect(window.measure)
+    c.noise.spot_button.clicked.connect(window.spotter.draw)
+    window.spotter.found.connect(lambda source, spot: c.take_noise(source, spot) if source is window.source else None)
     c.preview_button.clicked.connect(window.acts["show_region"].trigger)
     c.changed.connect(window.redo_noise.start)
     c.mode_changed.connect(window.measure)
@@ -34,6 +36,8 @@ def connect(window: object) -> None:
     window.plots.tone_changed.connect(window.set_tone)
     window.measuring.ask = window.measurable
     window.measuring.changed.connect(partial(enable, window))
+    window.measuring.pencil.changed.connect(window.drawing)
+    window.measuring.pencil.changed.connect(partial(enable, window))
     window.measuring.copy.clicked.connect(window.copy_numbers)
     window.measuring.csv.clicked.connect(lambda: window.save("numbers"))
     window.estimator.told.connect(c.tell_time)
@@ -42,7 +46,10 @@ def connect(window: object) -> None:
     window.viewer.hovered.connect(lambda at: window.readout.setText(readout(window.scene, at)))
     window.viewer.region_moved.connect(lambda _: window.preview())
     window.opener.opened.connect(window.opened)
+    window.opener.opened.connect(lambda source: window.about_picture.setToolTip(str(source.picture.units)))
     window.opener.busy.connect(lambda name: window.tell(f"Reading {name}…"))
+    window.opener.busy.connect(window.welcome.reading)
+    window.opener.failed.connect(lambda *_: window.welcome.reading(""))
     window.saver.saved.connect(window.saved_one)
-    for part in (r, window.opener, window.saver):
+    for part in (r, window.opener, window.saver, window.spotter):
         part.failed.connect(window.report)

@@ -43,9 +43,8 @@ class LearnedPrior(Prior):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the network, its card and how it is used."""
-        card = self.path.with_suffix(".json")
-        parts = [read_bytes(self.path), read_bytes(card) if card.is_file() else b"", self.passes.encode()]
+        """SHA-256 of the networks, their cards and how they are used."""
+        parts = [*(read_bytes(file) for file in self.model.files), self.passes.encode()]
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 

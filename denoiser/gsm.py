@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 
 from denoiser.exp2 import bits_from_float
-from denoiser.jit import kernel
 
 # The score table has 2^TABLE_BITS nodes in every octave of u = r^2 + TABLE_START, up to |r| = 1024:
 # node positions are then plain float32 bit patterns, and they are densest where the sharpest component
@@ -46,12 +45,6 @@ def tabulate(expected_precision: Callable[[np.ndarray], np.ndarray]) -> np.ndarr
     """A score table, float32: `expected_precision` of responses |r|, which is -score / r, at the nodes."""
     nodes = ((np.arange(_NODES, dtype=np.int32) + _FIRST) << _SHIFT).view(np.float32)
     return expected_precision(np.sqrt(nodes.astype(float) - TABLE_START)).astype(np.float32)
-
-
-@kernel()
-def _table_score(table, r, out):  # type: ignore[no-untyped-def]
-    for i in range(r.size):
-        out[i] = -r[i] * table_precision(table, r[i])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +104,3 @@ class GSM:
     def table(self) -> np.ndarray:
         """`expected_precision` at the nodes of the score table, float32."""
         return tabulate(self.expected_precision)
-
-    def table_score(self, r: np.ndarray) -> np.ndarray:
-        """The score as the compiled kernels compute it, float32, the shape of r."""
-        r = np.ascontiguousarray(r, dtype=np.float32)
-        out = np.empty_like(r)
-        _table_score(self.table, r.ravel(), out.ravel())
-        return out

@@ -74,12 +74,24 @@ class Model:
     """A network, ready to run, and what is known about it.
 
     halo: pixels around a piece that change it. card: the file beside it, with the calibration.
+    grey: another network for grey pictures, if there is one.
     """
 
     session: Any
     halo: int
     card: dict[str, Any]
     path: Path
+    grey: Model | None = None
+
+    def of(self, planes: int) -> Model:
+        """The network for pictures of one plane or of three."""
+        return self.grey if planes == 1 and self.grey is not None else self
+
+    @property
+    def files(self) -> list[Path]:
+        """All that decides what it says, as far as they exist."""
+        mine = [self.path, self.path.with_suffix(".json")]
+        return [*(file for file in mine if file.is_file()), *(self.grey.files if self.grey is not None else [])]
 
     def run(self, planes: np.ndarray, sigma: np.ndarray) -> list[np.ndarray]:
         """mean, log(std / sigma), right, down of (3, height, width), sides multiples of 8."""
@@ -94,12 +106,12 @@ class Model:
 
 
 def load_model(name_or_path: str | Path = "learned") -> Model:
-    """The network that comes with the program, or that of an ONNX file of `denoise train`, with the card beside it."""
+    """The network that comes with the program, or that of an ONNX file of `denoise train`, with the card beside it.
+
+    Where NAME-grey.onnx lies beside NAME.onnx, it is what grey pictures are given to.
+    """
     if str(name_or_path) == "learned":
-        files = sorted(data_folder("models").glob("learned-*.onnx"))
-        if not files:
-            raise ValueError("the learned model is missing: models/learned-*.onnx does not exist")
-        return _load(files[-1])
+        name_or_path = data_folder("models") / "learned-2.onnx"
     return _load(Path(name_or_path))
 
 
@@ -122,7 +134,10 @@ def _load(path: Path) -> Model:
     halo = properties.get("halo", "")
     if properties.get("format") != "denoiser-learned" or not halo.isdecimal() or int(halo) > 1024:
         raise ValueError(f"{label(path)}: an ONNX model, but not one of `denoise train`")
-    return Model(session, -(-int(halo) // ALIGNED) * ALIGNED, _card(path.with_suffix(".json")), path)
+    beside = path.with_name(f"{path.stem}-grey.onnx")
+    grey = _load(beside) if beside.is_file() else None
+    reach = -(-int(halo) // ALIGNED) * ALIGNED
+    return Model(session, max(reach, grey.halo if grey else 0), _card(path.with_suffix(".json")), path, grey)
 
 
 def _card(path: Path) -> dict[str, Any]:
@@ -168,7 +183,7 @@ def predict(
     noise = np.broadcast_to(np.asarray(sigma, np.float32), planes.shape)
     if not np.isfinite(noise).all() or (noise < 0).any():
         raise ValueError("sigma must be finite numbers >= 0")
-    model = model or load_model()
+    model = (model or load_model()).of(len(planes))
     out = Prediction(*(np.empty(planes.shape if edges or k < 2 else (0, 0, 0), np.float32) for k in range(4)))
 
     def piece(corner: tuple[int, int]) -> None:

@@ -95,19 +95,6 @@ def coverage(
     return float(np.mean(np.abs(truth - mean) <= credible_factor(level, count) * std))
 
 
-def sample_coverage(truth: np.ndarray, samples: np.ndarray, level: float = 0.9) -> float:
-    """Like `coverage`, between quantiles of the samples (M, ...) themselves: no Gaussian is assumed.
-
-    The k-th smallest of M draws counts as the quantile k / (M + 1), which makes another draw fall between two of them
-    with the right probability. nan when the level asks for more than the smallest and the largest draw can say.
-    """
-    tail = (1 - level) / 2
-    if not (len(samples) + 1) * tail >= 1:
-        return float("nan")
-    low, high = np.quantile(samples, (tail, 1 - tail), axis=0, method="weibull")
-    return float(np.mean((low <= truth) & (truth <= high)))
-
-
 def errors_by_std(
     truth: np.ndarray, mean: np.ndarray, std: np.ndarray, edges: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

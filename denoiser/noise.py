@@ -14,6 +14,7 @@ import numpy as np
 from denoiser import noise_estimate
 from denoiser.camera import camera_noise, poisson_gaussian
 from denoiser.colour import OPPONENT
+from denoiser.pieces import Region
 from denoiser.plane_noise import PlaneNoise
 from denoiser.units import Units
 
@@ -127,6 +128,19 @@ class Noise:
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
         return np.maximum(np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance)), least)
 
+    def curve(self, brightness: np.ndarray) -> np.ndarray:
+        """Standard deviation at each value of brightness, a row a channel (one if all are alike): (channels, n)."""
+        return np.stack([channel.map(np.asarray(brightness, np.float64)) for channel in self.channels])
+
+    @property
+    def grain(self) -> str:
+        """The correlation in words, such as "grain of about 2 pixels (5 in colour)"; empty for white noise."""
+        sides = [plane.area**0.5 for plane in (self.planes or self.channels)]
+        if max(sides) <= 1.3:
+            return ""
+        words = f"grain of about {max(sides[0], 1):.0f} pixel{'s' if round(sides[0]) > 1 else ''}"
+        return words + (f" ({max(sides[1:]):.0f} in colour)" if len(sides) > 1 else "")
+
     def inflations(self, planes: int) -> list[float]:
         """`PlaneNoise.inflation` of each of 1 or 3 planes."""
         chosen = self.planes if planes == 3 and self.planes else [self._channel(0)] * planes
@@ -142,10 +156,7 @@ class Noise:
         if abs(ends[1] - ends[0]) > 0.15 * max(ends):
             verb = "grows" if ends[1] > ends[0] else "falls"
             words += f", {verb} with brightness from {ends[0]:.1f} to {ends[1]:.1f}"
-        grains = [plane.area**0.5 for plane in (self.planes or self.channels)]
-        if max(grains) > 1.3:
-            words += f", grain of about {max(grains[0], 1):.0f} pixel{'s' if round(grains[0]) > 1 else ''}"
-            words += f" ({max(grains[1:]):.0f} in colour)" if len(grains) > 1 else ""
+        words += f", {self.grain}" if self.grain else ""
         if self.confidence < 0.3:
             words += "; hardly a flat spot to measure it in"
         return words
@@ -181,6 +192,16 @@ def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
     return picture[..., None] if channel_axis is None else np.moveaxis(picture, channel_axis, -1)
 
 
+def _part(upright: np.ndarray, region: Region | None) -> np.ndarray:
+    """These pixels of a picture, or all of them."""
+    if region is None:
+        return upright
+    height, width = upright.shape[:2]
+    if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
+        raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
+    return region.of(upright)
+
+
 def _smoothed(upright: np.ndarray) -> np.ndarray:
     """Means of squares of pixels around each, mirrored at the border, channel by channel; float64."""
     side = 2 * _SMOOTH + 1
@@ -193,10 +214,13 @@ def _smoothed(upright: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------- measuring
 
 
-def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: float | None = None) -> Noise:
+def estimate_noise(
+    picture: np.ndarray, channel_axis: int | None = None, white: float | None = None, region: Region | None = None
+) -> Noise:
     """The noise of a picture, measured in its flat blocks; in its own units. How: denoiser.noise_estimate.
 
     white: the picture's value of white; default: the largest of an unsigned type, 1 for reals up to 2, else 255.
+    region: the part to measure in, such as a flat spot that a person has drawn; default: the whole picture.
     A picture without a flat block gives a guess with a confidence near 0, a constant one a level of 0.
 
     >>> rng = np.random.default_rng(0)
@@ -209,6 +233,7 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
     if white is None:
         kind, most = upright.dtype.kind, float(upright.max())
         white = float(np.iinfo(upright.dtype).max) if kind == "u" else 1.0 if kind == "f" and most <= 2 else 255.0
+    upright = _part(upright, region)
     if upright.shape[-1] == 3 and (upright == upright[..., :1]).all():
         upright = upright[..., :1]  # a grey picture that is stored as colour
     channels, planes, confidence = noise_estimate.spectra(upright, white)
@@ -216,17 +241,15 @@ def estimate_noise(picture: np.ndarray, channel_axis: int | None = None, white: 
     return Noise(ours, opponent, white, confidence)
 
 
-def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
+def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units, region: Region | None = None) -> Noise:
     """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
-    upright = _upright(pixels, channel_axis)
+    upright = _part(_upright(pixels, channel_axis), region)
     if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
         line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
         level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0
         return replace(Noise.flat(level, 255 * scale.grey), confidence=0.0)
     plain = scale.black == 0 and scale.white == 255
-    return estimate_noise(pixels if plain else scale.to_grey(pixels), channel_axis, 255).in_units(
-        scale.grey, scale.black
-    )
+    return estimate_noise(upright if plain else scale.to_grey(upright), -1, 255).in_units(scale.grey, scale.black)
 
 
 def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from denoiser import measure
+from denoiser import images, measure
+from denoiser.files import label
 from denoiser.pieces import DEFAULT_MEMORY, Region
 from denoiser.run import Request
 from denoiser.samplers import with_particles
@@ -71,6 +72,18 @@ def line_item(name: str, shape: tuple[int, ...], x1: float, y1: float, x2: float
 def mask_item(name: str, mask: np.ndarray) -> Item:
     """The pixels of a mask, bool, (height, width)."""
     return Item(name, "mask", Region(*measure.bounds(mask)), mask)
+
+
+def read_mask(path: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The pixels of a picture file that are not black: bool, the (height, width) of a picture of this shape."""
+    pixels = images.read(path).pixels
+    mask = np.asarray(pixels != 0 if pixels.ndim == 2 else pixels.any(axis=-1))
+    if mask.shape != shape[:2]:
+        sizes = f"{mask.shape[1]} x {mask.shape[0]}, the picture {shape[1]} x {shape[0]}"
+        raise ValueError(f"{label(path)}: must have the size of the picture; it has {sizes}")
+    if not mask.any():
+        raise ValueError(f"{label(path)}: all of it is black, so that there is nothing to measure")
+    return mask
 
 
 def numbers(draw: Callable[[Region], np.ndarray], items: list[Item], level: float) -> Iterator[Number]:

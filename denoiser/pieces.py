@@ -108,14 +108,30 @@ def only(region: Region, shape: tuple[int, int], margins: Margins) -> list[Piece
 
 
 def cut(shape: tuple[int, int], most: int, margins: Margins) -> list[Piece]:
-    """Overlapping pieces that cover a picture of this shape, of at most `most` sites each; their weights sum to 1."""
-    rows, columns = _grid(shape, most, margins)
-    down, across = _spans(shape[0], rows, margins), _spans(shape[1], columns, margins)
-    return [
-        Piece(Region(r.begin, c.begin, r.end, c.end), Region(r.first, c.first, r.last, c.last), (r.weights, c.weights))
-        for r in down
-        for c in across
-    ]
+    """Overlapping pieces that cover a picture of this shape, of at most `most` sites each; their weights sum to 1.
+
+    >>> [(p.outer.top, p.outer.bottom) for p in cut((200, 20), 4800, Margins(24, 2, 5))]
+    [(0, 124), (76, 200)]
+    """
+    rows, columns = (
+        itertools.pairwise([round(side * number / count) for number in range(count + 1)])
+        for side, count in zip(shape, _grid(shape, most, margins), strict=True)
+    )
+    out = []
+    for (top, bottom), (left, right) in itertools.product(rows, columns):
+        inner = Region(top, left, bottom, right)
+        outer = margins.around(inner, shape)
+        down = _weights(outer.top, outer.bottom, top, bottom, shape[0])
+        out.append(Piece(outer, inner, (down, _weights(outer.left, outer.right, left, right, shape[1]))))
+    return out
+
+
+def _weights(begin: int, end: int, first: int, last: int, length: int) -> np.ndarray:
+    """How much a tile that computes begin .. end for the pixels first .. last of `length` counts, along one axis."""
+    at = np.arange(begin, end) + 0.5
+    rise = np.clip((at - first) / RAMP + 0.5, 0, 1) if first > 0 else np.ones(len(at))
+    fall = np.clip((last - at) / RAMP + 0.5, 0, 1) if last < length else np.ones(len(at))
+    return (rise * fall).astype(np.float32)
 
 
 def least(shape: tuple[int, int], margins: Margins) -> int:
@@ -143,34 +159,6 @@ def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int
     if best is None:
         raise ValueError("the memory allowed is too little for even the smallest tile")
     return best[1], best[2]
-
-
-class _Span(NamedTuple):
-    """One tile along one axis: it computes begin .. end, for the pixels first .. last."""
-
-    begin: int
-    end: int
-    first: int
-    last: int
-    weights: np.ndarray
-
-
-def _spans(length: int, count: int, margins: Margins) -> list[_Span]:
-    """`count` overlapping spans whose weights add up to 1 everywhere.
-
-    >>> [(s.begin, s.end) for s in _spans(200, 2, Margins(24, 2, 5))]
-    [(0, 124), (76, 200)]
-    """
-    cuts = [round(length * number / count) for number in range(count + 1)]
-    out = []
-    for first, last in itertools.pairwise(cuts):
-        begin = max(first - margins.halo, 0) // margins.period * margins.period
-        end = min(last + margins.halo, length)
-        at = np.arange(begin, end) + 0.5
-        rise = np.clip((at - first) / RAMP + 0.5, 0, 1) if first > 0 else np.ones(len(at))
-        fall = np.clip((last - at) / RAMP + 0.5, 0, 1) if last < length else np.ones(len(at))
-        out.append(_Span(begin, end, first, last, (rise * fall).astype(np.float32)))
-    return out
 
 
 class Canvas:

@@ -98,11 +98,6 @@ class FilterBank:
         rows, columns = np.indices(shape)
         return (a * rows + b * columns) % n
 
-    @property
-    def clique_size(self) -> tuple[int, int]:
-        """Height and width of the largest filter."""
-        return max(f.shape[0] for f in self.filters), max(f.shape[1] for f in self.filters)
-
 
 @dataclass(frozen=True, eq=False)
 class Prior(FilterBank):
@@ -193,22 +188,14 @@ def _numbers(document: dict[str, Any], key: str, where: str, length: int | None 
     return values
 
 
-def _log_scales(document: dict[str, Any]) -> np.ndarray:
-    """The scales of every expert of a file of version 1, which holds their logarithms."""
-    logs = _numbers(document, "log_scales", "")
-    if logs.ndim != 1 or np.abs(logs).max() > _LARGEST_LOG:
-        raise ValueError(f"log_scales must be one list of numbers between -{_LARGEST_LOG} and {_LARGEST_LOG}")
-    return np.exp(logs)
-
-
-def _own_scales(entry: dict[str, Any], where: str) -> np.ndarray:
-    """The scales of one expert of a file of version 2, as they are."""
-    scales = _numbers(entry, "scales", where)
-    if scales.ndim != 1 or (scales <= 0).any() or np.abs(np.log(scales)).max() > _LARGEST_LOG:
-        raise ValueError(
-            f"{where}scales must be one list of numbers between exp(-{_LARGEST_LOG}) and exp({_LARGEST_LOG})"
-        )
-    return scales
+def _scales(document: dict[str, Any], key: str, where: str, bounds: str) -> np.ndarray:
+    """The scales of experts, from a list of them or (`log_scales`, version 1) of their logarithms."""
+    values = _numbers(document, key, where)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = values if key == "log_scales" else np.log(values)
+    if values.ndim != 1 or not np.abs(logs).max() <= _LARGEST_LOG:  # NaN too
+        raise ValueError(f"{where}{key} must be one list of numbers between {bounds}")
+    return np.exp(values) if key == "log_scales" else values
 
 
 def _number(document: dict[str, Any], key: str, where: str = "") -> float:
@@ -225,7 +212,8 @@ def _parse(document: Any) -> Prior:
     version = document.get("version")
     if version not in (1, 2):
         raise ValueError(f"version must be 1 or 2, got {version!r}: a newer program may read it")
-    shared = _log_scales(document) if version == 1 else None
+    most = _LARGEST_LOG
+    shared = _scales(document, "log_scales", "", f"-{most} and {most}") if version == 1 else None
     padding, epsilon = _number(document, "padding"), _number(document, "epsilon")
     if padding < 0 or padding != int(padding) or padding > 1000:
         raise ValueError(f"padding must be a whole number from 0 to 1000, got {padding}")
@@ -248,7 +236,7 @@ def _parse(document: Any) -> Prior:
             taps = np.ascontiguousarray(taps[::-1, ::-1])
         if not taps.any():
             raise ValueError(f"{where}taps must not all be equal to their mean")
-        scales = _own_scales(entry, where) if shared is None else shared
+        scales = _scales(entry, "scales", where, f"exp(-{most}) and exp({most})") if shared is None else shared
         weights = _numbers(entry, "weights", where, len(scales))
         if (weights < 0).any() or weights.sum() == 0 or weights.max() > _LARGEST:
             raise ValueError(f"{where}weights must be >= 0, at most {_LARGEST:g}, and not all 0")
@@ -257,12 +245,5 @@ def _parse(document: Any) -> Prior:
             raise ValueError(f"{where}precision must be > 0, from {1 / _LARGEST:g} to {_LARGEST:g}, got {precision}")
         filters.append(taps)
         experts.append(GSM(weights, scales, precision))
-    return Prior(
-        name=str(document.get("name", "unnamed")),
-        filters=tuple(filters),
-        experts=tuple(experts),
-        padding=int(padding),
-        epsilon=epsilon,
-        description=str(document.get("description", "")),
-        citation=str(document.get("citation", "")),
-    )
+    name, *about = (str(document.get(key, "")) for key in ("name", "description", "citation"))
+    return Prior(name or "unnamed", tuple(filters), tuple(experts), int(padding), epsilon, *about)

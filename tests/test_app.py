@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+import tifffile
 from hands import LONG, QUICK, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from PIL import Image
 from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
@@ -61,7 +62,7 @@ def test_each_mode_has_its_noise_level(qtbot, window, noisy_file, monkeypatch):
     window.controls.sigma.setValue(31)
     press(qtbot, window, "Ctrl+2")
     assert 15 < window.controls.sigma.value() < 30  # measured
-    assert "measured" in window.controls.noise_note.text()
+    assert "grey levels" in window.controls.noise.words.text()
     press(qtbot, window, "Ctrl+1")
     assert window.controls.sigma.value() == 31
 
@@ -145,6 +146,32 @@ def test_drop_files_and_folders_and_go_through_them(qtbot, window, tmp_path, cle
     window._recent.aboutToShow.emit()
     assert [a.text().split()[-1] for a in window._recent.actions()] == ["c.png", "a.png", "b.png"]
     assert {a.text() for a in window._samples.actions()} >= {"Cat", "Camera"}
+
+
+def test_a_stack_is_gone_through_page_by_page(qtbot, window, clean, tmp_path, monkeypatch, capsys):
+    pages = np.stack([clean.astype(np.uint16) * n for n in (4, 8, 16)])
+    tifffile.imwrite(tmp_path / "stack.tif", pages, imagej=True)
+    press(qtbot, window, "Ctrl+2")
+    open_(qtbot, window, monkeypatch, tmp_path / "stack.tif")
+    assert not window.acts["step_page:-1"].isEnabled()
+    for number in (1, 2):
+        press(qtbot, window, "Ctrl+PgDown")
+        qtbot.waitUntil(lambda n=number: window.source.page == n, timeout=LONG)
+        np.testing.assert_array_equal(window.source.pixels, pages[number])
+    assert "page 3 of 3" in window.windowTitle()
+    assert "page 3 of 3" in window.about_picture.text()
+    window.step_page(1)  # there is no fourth
+    press(qtbot, window, "Ctrl+PgUp")
+    qtbot.waitUntil(lambda: window.source.page == 1, timeout=LONG)
+    set_method(window, "map")
+    run(qtbot, window)
+    save(qtbot, window, monkeypatch, "Ctrl+S", tmp_path / "page2.tif")
+    from denoiser.cli import main
+
+    command = shlex.split(window.a.snapshot.plan.command())
+    assert main([*command[1:], "-o", str(tmp_path / "command.tif"), "--quiet"]) == 0
+    assert tifffile.imread(tmp_path / "page2.tif").shape == clean.shape
+    assert (tmp_path / "page2.tif").read_bytes() == (tmp_path / "command.tif").read_bytes()
 
 
 def test_paste(qtbot, window, clean):

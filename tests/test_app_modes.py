@@ -24,10 +24,12 @@ def first(desk, qtbot, tmp_path):
 
 def test_the_first_start_asks_and_the_answer_is_remembered(qtbot, first, noisy_file, tmp_path, monkeypatch):
     assert first.welcome.asking
+    assert not first.controls.isVisible()  # one question at a time
     first.open(str(noisy_file))  # as `denoise gui FILE` does
     assert "noisy.png" in first.welcome.note.text()
     qtbot.mouseClick(first.welcome.buttons[False], Qt.LeftButton)
     qtbot.waitUntil(lambda: first.source is not None, timeout=LONG)
+    assert first.controls.isVisible()
     assert not first.controls.experiment
     first.close()
     from denoiser_app.window import Window
@@ -70,6 +72,7 @@ def test_restore_has_three_controls_and_the_rest_is_folded(qtbot, window, noisy_
     assert c.method.isVisible()
     for name in ("kernel", "start", "optimiser", "refresh"):
         assert not c.options.editors[name].isVisible(), name
+    qtbot.waitUntil(lambda: c.options.fold.button.height() > 5, timeout=LONG)  # it has been laid out
     qtbot.mouseClick(c.options.fold.button, Qt.LeftButton)
     assert c.options.editors["kernel"].isVisible()
 

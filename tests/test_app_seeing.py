@@ -16,7 +16,7 @@ from denoiser.pieces import Region
 def photo(tmp_path):
     """A noisy colour photograph of several blocks."""
     pixels = images.read(ROOT / "sample_images" / "astronaut.png").pixels
-    pixels = np.tile(pixels, (2, 2, 1))[:900, :1000]
+    pixels = np.tile(pixels, (2, 2, 1))[:500, :800]
     path = tmp_path / "photo.png"
     Image.fromarray(np.clip(add_noise(pixels, 15), 0, 255).astype(np.uint8)).save(path)
     return path
@@ -34,7 +34,7 @@ def test_a_first_look_comes_by_itself_and_is_what_the_run_gives(qtbot, window, p
     view = window.viewer.views[1]
     qtbot.waitUntil(lambda: bool(view._blocks), timeout=LONG)
     first = next(iter(view._blocks))
-    assert first.left <= 500 < first.right  # the middle of what is seen comes first
+    assert first.left <= 400 <= first.right  # the middle of what is seen comes first
     qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
     assert window.looker.share == pytest.approx(1)
     assert not window.runner.runs  # a look is no result
@@ -78,9 +78,21 @@ def test_the_split_line_cuts_the_look(qtbot, window, photo, monkeypatch):
     press(qtbot, window, "S")
     view = window.viewer.views[0]
     qtbot.waitUntil(lambda: bool(view._blocks) and view.line.isVisible(), timeout=LONG)
-    view.line.setValue(700)
-    assert view.sheet.rect().left() == 700
-    assert view.sheet.rect().right() == 1000
+    view.line.setValue(560)
+    assert view.sheet.rect().left() == 560
+    assert view.sheet.rect().right() == 800
+
+
+def test_the_split_line_stays_in_sight(qtbot, window, photo, monkeypatch):
+    look(qtbot, window, photo, monkeypatch)
+    view = window.viewer.views[0]
+    view.box.setRange(xRange=(20, 120), yRange=(20, 120), padding=0)
+    press(qtbot, window, "S")
+    qtbot.waitUntil(view.line.isVisible, timeout=LONG)
+    (left, right), _ = view.box.viewRange()
+    qtbot.waitUntil(lambda: left < view.line.value() < right, timeout=LONG)
+    view.box.setRange(xRange=(600, 700), yRange=(20, 120), padding=0)
+    qtbot.waitUntil(lambda: 500 < view.line.value() < 800, timeout=LONG)
 
 
 @pytest.fixture

@@ -76,5 +76,10 @@ def test_the_library_knows_no_qt(path):
         assert name.split(".")[0] not in ("PyQt5", "qtpy", "superqt", "pyqtgraph", "app", "denoiser_app")
 
 
+@pytest.mark.parametrize("path", [*FILES, *(ROOT / "app").glob("*.py")], ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_file_is_a_few_pages(path):
+    assert len(path.read_text().splitlines()) <= 350
+
+
 def test_every_module_has_a_floor():
     assert {_module(path) for path in FILES} - {None} <= set(FLOOR)

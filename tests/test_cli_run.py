@@ -159,7 +159,7 @@ def test_two_results_of_one_name(folder, capsys):
         (["a.png", "-o", "x.gif"], ".gif cannot be written"),
         (["a.png", "--sigma", "-3"], "must be >= 0, got -3"),
         (["a.png", "--sigma", "much"], "must be a number, got 'much'"),
-        (["a.png", "--strength", "nan"], "must be >= 0, got nan"),
+        (["a.png", "--strength", "nan"], "must be finite, got nan"),
         (["a.png", "--method", "mp-svgd", "--particles", "0"], "particles must be >= 2, got 0"),
         (["a.png", "--iterations", "9"], "--iterations is no option of the method direct"),
         (["a.png", "--method", "gibbs", "--particles", "5"], "--particles is no option of the method gibbs"),

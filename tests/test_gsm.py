@@ -17,6 +17,14 @@ def _table_precisions(table, r, out):
         out[i] = table_precision(table, r[i])
 
 
+def _table_score(expert, r):
+    """The score as the compiled kernels compute it."""
+    r = r.astype(np.float32)
+    out = np.empty_like(r)
+    _table_precisions(expert.table, r, out)
+    return -r * out
+
+
 R = np.array([0.0, 0.01, -0.2, 0.7, -3.0, 12.5, 90.0, -250.0])
 
 
@@ -37,12 +45,12 @@ def test_table_is_exact_enough_everywhere(prior):
     r = np.concatenate([np.geomspace(1e-4, 3, 100_001), np.linspace(3, 600, 100_001)]).astype(np.float32)
     for expert in prior.experts:
         exact = expert.score(r)
-        assert np.abs(expert.table_score(r) / exact - 1).max() <= 1e-4
-        assert np.array_equal(expert.table_score(-r), -expert.table_score(r))
+        assert np.abs(_table_score(expert, r) / exact - 1).max() <= 1e-4
+        assert np.array_equal(_table_score(expert, -r), -_table_score(expert, r))
 
 
 def test_table_stays_finite_far_outside(expert):
-    far = expert.table_score(np.array([2e3, -1e6, 3e9]))
+    far = _table_score(expert, np.array([2e3, -1e6, 3e9]))
     assert np.isfinite(far).all()
     assert (np.sign(far) == [-1, 1, -1]).all()
 

@@ -12,6 +12,7 @@ from denoiser import learned
 from denoiser.calibration import Calibration
 from denoiser.colour import to_planes
 from denoiser.data import data_folder
+from denoiser.fields import load_field
 from denoiser.images import read
 from denoiser.learned import LearnedPosterior, load_model, predict, ties
 from denoiser.metrics import coverage, joint_coverage, psnr
@@ -272,3 +273,18 @@ def test_particles_hold_means_of_blocks(cat):
     assert min(shares["differences"], shares["2x2"], shares["4x4"]) > 0.82
     independent = found.mean[0] + found.std[0] * np.random.default_rng(0).standard_normal((50, *cat.shape))
     assert joint_coverage(cat, independent)["4x4"] < 0.8  # what fails without the edges
+
+
+def test_a_network_for_grey_pictures_beside(tmp_path):
+    """Here the same one without a card: other deviations for grey pictures, the same for colour, another key."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for ending in (".onnx", ".json"):
+            shutil.copy(load_model().path.with_suffix(ending), tmp_path / folder / f"mine{ending}")
+    shutil.copy(load_model().path, tmp_path / "two" / "mine-grey.onnx")
+    planes = np.random.default_rng(0).normal(120, 20, (3, 16, 16)).astype(np.float32)
+    one, two = (tmp_path / folder / "mine.onnx" for folder in ("one", "two"))
+    for count, same in ((1, False), (3, True)):
+        found = [predict(planes[:count], 20, model=load_model(path)).std for path in (one, two)]
+        assert np.array_equal(*found) == same
+    assert load_field(one).fingerprint != load_field(two).fingerprint

@@ -5,13 +5,16 @@ import pickle
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import ROOT
 from denoiser import coverage, denoise, images, psnr
 from denoiser.camera import camera_noise
 from denoiser.cli import main
 from denoiser.colour import to_planes
-from denoiser.noise import Noise, PlaneNoise, add_noise, estimate_noise, estimate_sigma, parse_noise
+from denoiser.noise import Noise, PlaneNoise, add_noise, estimate_noise, estimate_sigma, measure_noise, parse_noise
+from denoiser.pieces import Region
+from denoiser.units import Units
 
 RNG = np.random.default_rng
 
@@ -169,6 +172,27 @@ def test_the_map_follows_the_smoothed_picture():
     colour = np.stack([flat, flat / 2, flat / 4], axis=0)
     assert noise.map(colour, 0).shape == colour.shape
     assert noise.map(colour, 0)[2] == pytest.approx(np.full(flat.shape, np.sqrt(59)), rel=0.02)
+
+
+def test_a_curve_to_draw_and_its_grain_in_words():
+    noise = Noise((PlaneNoise((50.0, 150.0), (2.0, 4.0)), PlaneNoise((0.0,), (3.0,)), PlaneNoise((0.0,), (1.0,))))
+    assert np.array_equal(noise.curve(np.array([0, 100, 255])), [[2, 3, 4], [3, 3, 3], [1, 1, 1]])
+    assert Noise.flat(5).curve(np.array([7.0])).tolist() == [[5.0]]
+    assert noise.grain == ""
+    fine, coarse = PlaneNoise((0.0,), (1.0,)), PlaneNoise((0.0,), (1.0,), ((1.0, 1.0), (1.0, 1.0)))
+    assert Noise((fine,), (fine, coarse, coarse)).grain == "grain of about 1 pixel (3 in colour)"
+
+
+def test_a_region_is_measured_alone():
+    picture = np.full((120, 160), 100.0)
+    picture[:, :80] = add_noise(picture[:, :80], 4, seed=1)
+    picture[:, 80:] = add_noise(picture[:, 80:], 16, seed=2)
+    assert estimate_noise(picture, region=Region(10, 0, 110, 80), white=255.0).level == pytest.approx(4, rel=0.15)
+    here = measure_noise(picture / 255, None, Units(0.0, 1.0, "told"), Region(10, 80, 110, 160))
+    assert here.level * 255 == pytest.approx(16, rel=0.15)
+    for wrong in (Region(0, 0, 121, 10), Region(-1, 0, 10, 10), Region(5, 5, 5, 10)):
+        with pytest.raises(ValueError, match="must lie in the picture of 120 x 160"):
+            estimate_noise(picture, region=wrong)
 
 
 def test_planes_of_independent_channels():
@@ -338,3 +362,17 @@ def test_files_that_cannot_be_read_are_one_line_each(noisy_file, tmp_path, capsy
     captured = capsys.readouterr()
     assert len(captured.err.splitlines()) == 2
     assert str(noisy_file) in captured.out
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
+def test_the_written_file_says_which_noise_was_removed(noisy_file, tmp_path, suffix):
+    source, target, again = (tmp_path / f"{name}{suffix}" for name in ("source", "target", "again"))
+    Image.open(noisy_file).save(source)
+    for before, after in ((source, target), (target, again)):
+        assert (
+            main(["-q", str(before), "-o", str(after), "--method", "map", "--prior", "pairwise", "--sigma", "9"]) == 0
+        )
+        assert after.read_bytes().count(b"Denoised") == 1
+    with Image.open(again) as picture:
+        words = picture.info.get("Denoised") or picture.info.get("comment") or picture.tag_v2[270]
+    assert "noise 9.0 grey levels removed" in (words.decode() if isinstance(words, bytes) else words)

@@ -20,7 +20,7 @@ pytest.importorskip("onnx")
 
 from denoiser import learned  # noqa: E402
 from denoiser.learned import load_model, predict  # noqa: E402
-from denoiser.training import losses, noises  # noqa: E402
+from denoiser.training import losses, muon, noises  # noqa: E402
 from denoiser.training.export import read_onnx, write_onnx  # noqa: E402
 from denoiser.training.loop import Recipe, State, _step, read_checkpoint, train  # noqa: E402
 from denoiser.training.network import Network, Potentials, Shape, multiplications, receptive_field  # noqa: E402
@@ -254,3 +254,15 @@ def test_the_command_is_killed_and_goes_on(photos, tmp_path):
     assert load_model(out).calibration is not None
     for suffix in (".json", ".png"):
         assert out.with_suffix(suffix).stat().st_size > 100
+
+
+def test_steps_of_muon_are_orthogonal():
+    """Singular values near 1, singular vectors kept, tall or wide."""
+    torch.manual_seed(0)
+    for shape in ((24, 60), (60, 24)):
+        matrix = torch.randn(shape)
+        left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+        found = left.T @ muon.orthogonal(matrix) @ right.T
+        assert values.max() / values.min() > 3
+        assert ((found.diagonal() > 0.6) & (found.diagonal() < 1.3)).all()
+        assert (found - found.diagonal().diag()).abs().max() < 1e-3

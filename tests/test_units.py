@@ -124,6 +124,31 @@ def test_the_command_is_as_good(name, clean, noisy, in_8_bits, tmp_path, monkeyp
     assert abs(covered - in_8_bits[1]) < 0.02
 
 
+def test_the_window_is_as_good(clean, noisy, in_8_bits, tmp_path, monkeypatch, request):
+    """All of them in one window, opened and run by a user's hands, and the file that is saved."""
+    hands = pytest.importorskip("hands", reason="needs the gui extra", exc_type=ImportError)
+    qtbot, window = (request.getfixturevalue(name) for name in ("qtbot", "window"))
+    hands.press(qtbot, window, "Ctrl+2")
+    for number, (name, (low, high, dtype)) in enumerate(FORMATS.items()):
+        if np.dtype(dtype).itemsize == 8:
+            continue  # no such TIFF
+        image = stretched(noisy, low, high, dtype)
+        tifffile.imwrite(tmp_path / f"{number}.tif", image)
+        hands.open_(qtbot, window, monkeypatch, tmp_path / f"{number}.tif")
+        hands.set_method(window, "mp-svgd", particles=10, iterations=15)
+        window.controls.prior.setCurrentIndex(window.controls.prior.findData("pairwise"))
+        window.controls.sigma.setValue(SIGMA * (high - low) / 255 / units(image).grey)
+        hands.run(qtbot, window)
+        decibels, covered = scored(window.a.snapshot.mean, window.a.snapshot.std, low, high, clean)
+        assert in_8_bits[0] - 0.1 < decibels < in_8_bits[0] + 0.3, name
+        assert abs(covered - in_8_bits[1]) < 0.02, name
+        hands.save(qtbot, window, monkeypatch, "Ctrl+S", tmp_path / f"{number}-clean.tif")
+        qtbot.waitUntil(lambda: window.a.saved, timeout=hands.LONG)
+        mean = tifffile.imread(tmp_path / f"{number}-clean.tif")
+        assert mean.dtype == dtype
+        assert scored(mean, window.a.snapshot.std, low, high, clean)[0] == pytest.approx(decibels, abs=0.02), name
+
+
 def test_a_reference_is_in_the_units_of_the_picture(clean, noisy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     image, truth = (stretched(levels, 100, 600, np.uint16) for levels in (noisy, clean))

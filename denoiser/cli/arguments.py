@@ -13,27 +13,22 @@ from denoiser.noise import parse_noise
 _MOST = 1e6
 
 
-def positive(text: str) -> float:
-    """A number >= 0, and not beyond all reason."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-    if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
-    if value > _MOST:
-        raise argparse.ArgumentTypeError(f"must be <= {_MOST:g}, got {text}")
-    return value
-
-
 def number(text: str) -> float:
     """Any finite number, such as the value of black or white."""
     try:
         value = float(text)
     except ValueError:
-        value = math.nan
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number >= 0, and not beyond all reason."""
+    value = number(text)
+    if not 0 <= value <= _MOST:
+        raise argparse.ArgumentTypeError(f"must be {'>= 0' if value < 0 else f'<= {_MOST:g}'}, got {text}")
     return value
 
 

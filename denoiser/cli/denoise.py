@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import re
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
-from denoiser.cli.arguments import noise_words, positive, whole, wrong
+from denoiser.cli.arguments import noise_words, number, positive, whole, wrong
 from denoiser.cli.batch import run_all
 from denoiser.cli.cluster import connect
 from denoiser.cli.job import Batch
@@ -51,16 +50,6 @@ def _noise(text: str) -> str:
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}, or the name of a file") from None
     return text
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"must be finite, got {text}")
-    return value
 
 
 def memory_size(text: str) -> int:
@@ -103,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--sigma", type=_level, metavar="N", help="the noise as one level, or auto; 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")
     add("--strength-chroma", type=positive, default=1.0, metavar="X", help="multiplies that of the colours alone")
-    add("--white", type=_number, metavar="N", help="the picture's value of white (default: the file's, or measured)")
-    add("--black", type=_number, metavar="N", help="the picture's value of black (default: 0, the file's, or measured)")
+    add("--white", type=number, metavar="N", help="the picture's value of white (default: the file's, or measured)")
+    add("--black", type=number, metavar="N", help="the picture's value of black (default: 0, the file's, or measured)")
     add("--page", type=whole(1), metavar="N", help="only this page of a stack (default: all of them)")
     add("--quality", choices=list(QUALITIES), default="normal", help="fast, normal (the default) or best")
     add("--method", choices=list(METHODS), help="how to find the picture (default: one pass of the network)")
@@ -190,12 +179,10 @@ def _check_usage(arguments: argparse.Namespace, entries: list[paths.Input]) -> N
     ):  # fmt: skip
         if getattr(arguments, one) not in (None, False) and getattr(arguments, other) not in (None, False):
             wrong(f"--{one} and --{other} do not go together".replace("_", "-"))
-    for name, suffixes in (("std", (".png", ".tif", ".tiff")), ("residual", (".png", ".tif", ".tiff"))):
+    for name, suffixes in (("std", ".png or .tif"), ("residual", ".png or .tif"), ("samples", ".npz")):
         value = getattr(arguments, name)
-        if value is not None and Path(value).suffix.lower() not in suffixes:
-            wrong(f"--{name} {label(value)}: must end in .png or .tif")
-    if arguments.samples is not None and not arguments.samples.endswith(".npz"):
-        wrong(f"--samples {label(arguments.samples)}: must end in .npz")
+        if value is not None and Path(value).suffix.lower().replace(".tiff", ".tif") not in suffixes.split(" or "):
+            wrong(f"--{name} {label(value)}: must end in {suffixes}")
     to_stdout = arguments.output == paths.STANDARD or (
         arguments.output is None and arguments.dir is None and any(e.path == paths.STANDARD for e in entries)
     )

@@ -265,10 +265,13 @@ def _mean_quality(pairs: list[tuple[np.ndarray, np.ndarray]], axis: int | None) 
 def _write(batch: Batch, work: Prepared, means: list[np.ndarray]) -> bool:
     """Write the result itself; whether another run of the same batch has written it meanwhile."""
     s, target = batch.settings, work.target
+    pages = (
+        [images.remarked(page, f"{work.report.noise} removed") for page in work.pages] if work.requests else work.pages
+    )
     if target == paths.STANDARD:
-        images.write_stack(sys.stdout.buffer, means, work.pages)
+        images.write_stack(sys.stdout.buffer, means, pages)
         return False
-    data = images.encode_stack(target, means, work.pages)
+    data = images.encode_stack(target, means, pages)
     if s.folder is not None:
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
     if s.resume and _settled(batch, work.report, target, work.origin):

@@ -16,7 +16,7 @@ from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
 from denoiser.files import label, write_bytes
 from denoiser.noise import Noise, measure_noise
-from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, to_csv
+from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, read_mask, to_csv
 from denoiser.presets import QUALITIES, choose
 from denoiser.run import Request
 from denoiser.samplers import METHODS
@@ -120,12 +120,7 @@ def _item(name: str, kind: str, value: Any, picture: images.Picture) -> Item:
         return line_item(name, shape, *value)
     if kind != "mask":
         return mask_item(name, (measure.rectangle if kind == "region" else measure.ellipse)(shape, *value))
-    pixels = images.read(value).pixels
-    mask = np.asarray(pixels != 0 if pixels.ndim == 2 else pixels.any(axis=-1))
-    if mask.shape != shape:
-        sizes = f"{mask.shape[1]} x {mask.shape[0]}, the picture {shape[1]} x {shape[0]}"
-        raise ValueError(f"{label(value)}: must have the size of the picture; it has {sizes}")
-    return mask_item(name, mask)
+    return mask_item(name, read_mask(value, shape))
 
 
 def lines(found: list[Number], level: float) -> Iterator[str]:

@@ -134,6 +134,8 @@ def check_output(target: str, inputs: Names, taken: dict[str, str], overwrite: b
 
 def prepare_folder(folder: Path, files: Iterable[Path], overwrite: bool) -> None:
     """Make a folder for results and find out now, not after an hour, whether they can be written there."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ValueError(f"{label(folder)}: is not a folder")
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         if os.path.lexists(file) and not overwrite:

@@ -83,8 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name == TABLE:
         return table1.run(arguments)
     picture = not arguments.no_figure
-    if picture and not report.can_draw():
-        raise ValueError("figures need matplotlib: pip install 'mpsvgd[plots]', or use --no-figure")
+    if picture:
+        report.check_drawing(", or use --no-figure")
     if arguments.image is not None and arguments.name not in _WITH_IMAGE:
         raise ValueError(f"{arguments.name} looks at no picture; --image is for {', '.join(_WITH_IMAGE)}")
     prepare_folder(arguments.dir, report.paths(arguments.dir, arguments.name, picture), arguments.overwrite)

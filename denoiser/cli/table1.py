@@ -11,14 +11,14 @@ from denoiser.cli.arguments import wrong
 from denoiser.cli.evaluate import compute, make_executor
 from denoiser.evaluation import load_truths, read_rows
 from denoiser.evaluation.rows import CSV, Results
-from denoiser.paper import results_plots as plots
 from denoiser.paper import table1
+from denoiser.paper.report import check_drawing
 from denoiser.paper.results_page import check_page, write_report
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compute the rows that are missing, and write the page that shows them."""
-    plots.check()
+    check_drawing()
     check_page(arguments.dir)
     if arguments.rows is not None:
         if arguments.images != arguments.defaults["images"]:

@@ -1,9 +1,8 @@
 """Images x methods x noise levels x seeds -> rows, on any executor; and what the rows say.
 
-plan.py     what there is to do            averages.py means and paired differences
-work.py     one row                        plots.py    calibration, speed against quality
-loop.py     all rows, on any executor      table1.py   the paper's table beside ours
-rows.py     rows and the files of rows
+plan.py     what there is to do            rows.py     rows and the files of rows
+work.py     one row                        averages.py means and paired differences
+loop.py     all rows, on any executor
 """
 
 from denoiser.evaluation.averages import Summary, summary

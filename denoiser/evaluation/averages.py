@@ -12,7 +12,10 @@ import numpy as np
 from denoiser.evaluation.rows import Row, noise_words
 
 RESAMPLES = 10_000
-_FIGURES = ("psnr", "ssim", "coverage50", "coverage90", "coverage99", "std", "seconds", "memory")
+FIGURES = ("psnr", "ssim", "coverage50", "coverage90", "coverage99", "std", "seconds", "memory")
+_COVERS = ("50 % covers", "90 %", "99 %")
+_AVERAGES = ("method", "noise", "images", "PSNR, dB", "SSIM", *_COVERS, "seconds", "memory, MB")
+_DIFFERENCES = ("method", "minus", "noise", "images", "PSNR, dB (95 %)", "SSIM (95 %)")
 
 
 class Group(NamedTuple):
@@ -32,6 +35,14 @@ class Group(NamedTuple):
 def group_of(row: Row) -> Group:
     """The group that a row belongs to."""
     return Group(row.method, row.prior, row.particles, row.sigma, row.noise)
+
+
+def grouped(rows: Iterable[Row]) -> dict[Group, list[Row]]:
+    """The rows of every group, in the order in which they come."""
+    groups: dict[Group, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(group_of(row), []).append(row)
+    return groups
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,10 @@ class Summary:
 
     def markdown(self) -> str:
         """Both as tables."""
-        return averages_table(self.averages) + ("\n" + differences_table(self.differences) if self.differences else "")
+        found = [table(_AVERAGES, map(_averages_line, self.averages))]
+        if self.differences:
+            found.append(table(_DIFFERENCES, map(_differences_line, self.differences)))
+        return "\n\n".join(found) + "\n"
 
 
 def summary(rows: Iterable[Row], against: str | None = None) -> Summary:
@@ -78,9 +92,7 @@ def summary(rows: Iterable[Row], against: str | None = None) -> Summary:
     Seeds of one image are not independent, so they are averaged first; errors and intervals are over images. The
     bootstrap draws images with replacement 10,000 times from a fixed seed and takes the 2.5 and 97.5 percentiles.
     """
-    groups: dict[Group, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(group_of(row), []).append(row)
+    groups = grouped(rows)
     averages = [_average(group, members) for group, members in groups.items()]
     if against is not None and not any(group.method == against for group in groups):
         raise ValueError(f"no rows of {against} to compare with")
@@ -104,7 +116,7 @@ def _by_image(rows: Iterable[Row], figure: str) -> dict[str, float]:
 def _average(group: Group, rows: Sequence[Row]) -> Average:
     mean, error = {}, {}
     images = 0
-    for figure in _FIGURES:
+    for figure in FIGURES:
         values = np.array(list(_by_image(rows, figure).values()))
         images = len(values)
         mean[figure] = float(values.mean())
@@ -160,29 +172,31 @@ def with_interval(value: float, low: float, high: float, digits: int) -> str:
     return f"{value:+.{digits}f}" + ("" if math.isnan(low) else f" ({low:.{digits}f} to {high:.{digits}f})")
 
 
-def averages_table(averages: Iterable[Average]) -> str:
-    """Markdown: mean ± standard error over the images."""
-    lines = [
-        "| method | noise | images | PSNR, dB | SSIM | 50 % covers | 90 % | 99 % | seconds | memory, MB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for a in averages:
-        covers = " | ".join(with_error(a, f"coverage{p}", 1, 100) for p in (50, 90, 99))
-        lines.append(
-            f"| {a.group} | {noise_words(a.group)} | {a.images} | {with_error(a, 'psnr', 2)} "
-            f"| {with_error(a, 'ssim', 4)} | {covers} "
-            f"| {number(a.mean['seconds'], 2)} | {number(a.mean['memory'], 0)} |"
-        )
-    return "\n".join(lines) + "\n"
+def table(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["M", "error"], [[50, "0.1"]]))
+    | M | error |
+    |---|---|
+    | 50 | 0.1 |
+    """
+    rows = ["| " + " | ".join(map(str, line)) + " |" for line in (head, *lines)]
+    return "\n".join([rows[0], "|" + "---|" * len(head), *rows[1:]])
 
 
-def differences_table(differences: Iterable[Difference]) -> str:
-    """Markdown: paired differences with their 95 % intervals."""
-    lines = ["| method | minus | noise | images | PSNR, dB (95 %) | SSIM (95 %) |", "|---|---|---|---|---|---|"]
-    for d in differences:
-        lines.append(
-            f"| {d.group} | {d.other} | {noise_words(d.group)} | {d.images} "
-            f"| {with_interval(d.psnr, d.psnr_low, d.psnr_high, 3)} "
-            f"| {with_interval(d.ssim, d.ssim_low, d.ssim_high, 4)} |"
-        )
-    return "\n".join(lines) + "\n"
+def covers(average: Average) -> list[str]:
+    """How much the intervals of 50, 90 and 99 % hold, in per cent, for a table."""
+    return [with_error(average, f"coverage{p}", 1, 100) for p in (50, 90, 99)]
+
+
+def _averages_line(a: Average) -> list[object]:
+    """Means ± standard errors over the images."""
+    quality = with_error(a, "psnr", 2), with_error(a, "ssim", 4), *covers(a)
+    speed = number(a.mean["seconds"], 2), number(a.mean["memory"], 0)
+    return [a.group, noise_words(a.group), a.images, *quality, *speed]
+
+
+def _differences_line(d: Difference) -> list[object]:
+    """Paired differences with their 95 % intervals."""
+    psnr, ssim = with_interval(d.psnr, d.psnr_low, d.psnr_high, 3), with_interval(d.ssim, d.ssim_low, d.ssim_high, 4)
+    return [d.group, d.other, noise_words(d.group), d.images, psnr, ssim]

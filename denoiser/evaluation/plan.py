@@ -53,17 +53,20 @@ def load_truths(sources: Images) -> list[Truth]:
     """The images of an evaluation, in the order given: a folder, file names, or name -> array in grey levels of 255."""
     if isinstance(sources, str | Path):
         sources = find_images(sources)
-    named = isinstance(sources, Mapping)
-    pairs: list[tuple[str, Any]] = list(sources.items()) if isinstance(sources, Mapping) else [
-        (_file(path).name, path) for path in sources
-    ]  # fmt: skip
     out: list[Truth] = []
-    for number, (name, source) in enumerate(pairs):
-        pixels = np.asarray(source) if named else _grey_levels(source)
+    kept: str | Path | np.ndarray
+    for number, source in enumerate(sources.items() if isinstance(sources, Mapping) else sources):
+        if isinstance(source, tuple):
+            name, kept = source[0], np.asarray(source[1])
+        elif isinstance(source, str | Path):
+            name, kept = Path(source).name, source
+        else:
+            raise ValueError(f"images must be file names, or a dict of names and arrays; got {type(source).__name__}")
+        pixels = kept if isinstance(kept, np.ndarray) else _grey_levels(kept)
         if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
             raise ValueError(f"{label(name)}: must be grey or have three channels last, got shape {pixels.shape}")
         digest = hashlib.sha256(repr((pixels.shape, str(pixels.dtype))).encode() + pixels.tobytes()).hexdigest()
-        out.append(Truth(label(name), number, digest, pixels.size, pixels if named else source))
+        out.append(Truth(label(name), number, digest, pixels.size, kept))
     names = [truth.name for truth in out]
     if not names:
         raise ValueError("there are no images to evaluate on")
@@ -71,12 +74,6 @@ def load_truths(sources: Images) -> list[Truth]:
     if twice:
         raise ValueError(f"two images are called {min(twice)}; rows are told apart by names")
     return out
-
-
-def _file(path: Any) -> Path:
-    if not isinstance(path, str | Path):
-        raise ValueError(f"images must be file names, or a dict of names and arrays; got {type(path).__name__}")
-    return Path(path)
 
 
 def find_images(folder: str | Path) -> list[Path]:

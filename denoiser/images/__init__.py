@@ -24,7 +24,7 @@ import numpy as np
 from denoiser import files
 from denoiser.files import same_file
 from denoiser.images import heif, pillow, png, pnm, tiff, tiff_write
-from denoiser.images.picture import Picture, upright, with_units
+from denoiser.images.picture import Picture, remarked, upright, with_units
 
 __all__ = [
     "MAX_PIXELS",
@@ -36,6 +36,7 @@ __all__ = [
     "lost",
     "read",
     "read_stack",
+    "remarked",
     "same_file",
     "with_units",
     "write",

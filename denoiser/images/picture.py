@@ -12,6 +12,7 @@ from denoiser.images import exif
 from denoiser.images.exif import Value
 from denoiser.units import Claim, Units, units
 
+_DESCRIPTION = 270  # TIFF's tag
 SUFFIX = {
     "PNG": ".png",
     "JPEG": ".jpg",
@@ -99,6 +100,20 @@ def with_units(pictures: list[Picture], white: float | None = None, black: float
     except ValueError as error:
         raise ValueError(f"{first.name}: {error}" if first.name else str(error)) from None
     return [replace(picture, scale=scale) for picture in pictures]
+
+
+def remarked(picture: Picture, words: str) -> Picture:
+    """The same, with words about it for those who open a copy in the same format: a text of a PNG, a comment of a JPEG,
+    the description of a TIFF that has none. Words of an earlier copy give way. Other formats have no place for them."""
+    text = b"Denoised\0" + words.encode("latin-1", "replace")
+    if picture.format in ("PNG", "JPEG"):
+        others = tuple(chunk for chunk in picture.chunks if not chunk[1].startswith(b"Denoised\0"))
+        return replace(picture, chunks=(*others, (b"tEXt" if picture.format == "PNG" else b"\xfe", text)))
+    old = picture.tags.get(_DESCRIPTION)
+    if picture.format == "TIFF" and (old is None or bytes(getattr(old, "raw", b"")).startswith(b"Denoised")):
+        raw = text.replace(b"\0", b": ") + b"\0"
+        return replace(picture, tags={**picture.tags, _DESCRIPTION: exif.Entry(2, len(raw), raw)})
+    return picture
 
 
 def check_size(width: int, height: int, max_pixels: int, pages: int = 1) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from denoiser.paper.report import Report, Setting, table
+from denoiser.evaluation.averages import table
+from denoiser.paper.report import Report, Setting
 from denoiser.paper.toy import descend, first_particles, marginal_variance
-from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,15 +46,9 @@ def run(setting: Setting) -> Report:
     """All bandwidths and dimensions."""
     scale = QUICK if setting.quick else FULL
     cases = [(alpha, d) for d in scale.dimensions for alpha in ALPHAS]
-    done: list[int] = []
-
-    def one(case: tuple[float, int]) -> list[dict[str, Any]]:
-        found = traces(*case, scale.iterations, setting.seed)
-        done.append(case[1])
-        setting.tell("alpha = {}, D = {}".format(*case), sum(done) / (len(ALPHAS) * sum(scale.dimensions)))
-        return found
-
-    rows = [row for found in parallel(one, cases) for row in found]
+    task = partial(traces, iterations=scale.iterations, seed=setting.seed)
+    found = setting.parallel(task, cases, "alpha = {}, D = {}", [d for _, d in cases])
+    rows = [row for trace in found for row in trace]
     ends = {(r["alpha"], r["D"]): r["variance"] for r in rows if r["iteration"] == scale.iterations}
     return Report(
         title="SVGD on a standard normal: no bandwidth saves it",

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from denoiser.api import denoise
+from denoiser.evaluation.averages import table
 from denoiser.metrics import psnr, ssim
 from denoiser.noise import add_noise
 from denoiser.paper.photographs import grey_photograph, rescaled
-from denoiser.paper.report import Report, Setting, table
+from denoiser.paper.report import Report, Setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

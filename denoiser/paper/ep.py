@@ -6,8 +6,6 @@ are taken by numerical integration on `GRID`; an update that would leave a site 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from denoiser.jit import kernel
@@ -102,11 +100,6 @@ class Sites:
 
 def ep(grid: GridMRF) -> np.ndarray:
     """Probabilities of the bins of `GRID`, shape (nodes, bins), of the Gaussians that EP ends with."""
-    *_, last = _sweeps(grid)
-    return np.stack([normalised(last.log_q(t)) for t in range(grid.size)])
-
-
-def _sweeps(grid: GridMRF) -> Iterator[Sites]:
     sites = Sites(grid)
     message = np.empty(len(GRID))
     for _ in range(SWEEPS):
@@ -116,4 +109,4 @@ def _sweeps(grid: GridMRF) -> Iterator[Sites]:
                 cavity = normalised(sites.log_q(d, without=t))
                 laplace_message(GRID, cavity, GRID, LAPLACE_SCALE, message)
                 sites.update_edge(d, t, np.log(message))
-        yield sites
+    return np.stack([normalised(sites.log_q(t)) for t in range(grid.size)])

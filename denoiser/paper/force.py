@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from denoiser.evaluation.averages import table
 from denoiser.paper.grid import GridMRF, draw_y
 from denoiser.paper.methods import STEIN, stein_particles
-from denoiser.paper.report import COLOURS, MARKERS, Report, Setting, slope, table
+from denoiser.paper.report import Report, Setting, by, curve, slope
 from denoiser.samplers.diagnostics import diagnose
-from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,16 +42,11 @@ def run(setting: Setting) -> Report:
     scale = QUICK if setting.quick else FULL
     cases = [(n, side, m, r) for n in STEIN for m in scale.particles for side in scale.sides for r in range(scale.runs)]
     work = [m**2 if name != "SVGD" else m for name, _, m, _ in cases]  # a block of sites costs the same, full or not
-    done: list[int] = []
 
-    def one(number: int) -> tuple[float, float]:
-        name, side, count, run_ = cases[number]
-        found = measure(name, side, count, scale.iterations, [setting.seed, run_, side])
-        done.append(work[number])
-        setting.tell(f"{name}, {side}x{side}, M = {count}", sum(done) / sum(work))
-        return found
+    def one(name: str, side: int, count: int, run_: int) -> tuple[float, float]:
+        return measure(name, side, count, scale.iterations, [setting.seed, run_, side])
 
-    found = np.array(parallel(one, range(len(cases)))).reshape(-1, scale.runs, 2)
+    found = np.array(setting.parallel(one, cases, "{0}, {1}x{1}, M = {2}", work)).reshape(-1, scale.runs, 2)
     rows = [
         {
             "method": name, "side": side, "D": side**2, "M": count,
@@ -77,8 +72,7 @@ def run(setting: Setting) -> Report:
 
 def _found(rows: list[dict[str, Any]]) -> list[str]:
     lines = []
-    for name, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
-        mine = [row for row in rows if (row["method"], row["M"]) == (name, count)]
+    for (name, count), mine in by(rows, "method", "M").items():
         exponents = [slope([r["D"] for r in mine], [r[f"PAMRF {norm}"] for r in mine]) for norm in ("inf", "2")]
         lines.append(
             f"{name}, M = {count}: PAMRF goes as D^{exponents[0]:+.2f} (infinity norm), D^{exponents[1]:+.2f} (2-norm)."
@@ -87,10 +81,7 @@ def _found(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _table(rows: list[dict[str, Any]], scale: Scale) -> str:
-    lines = []
-    for name, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
-        values = [r["PAMRF inf"] for r in rows if (r["method"], r["M"]) == (name, count)]
-        lines.append([name, str(count), *(f"{v:.2g}" for v in values)])
+    lines = [[*key, *(f"{r['PAMRF inf']:.2g}" for r in mine)] for key, mine in by(rows, "method", "M").items()]
     return "PAMRF, infinity norm.\n\n" + table(["method", "M", *(f"{s}x{s}" for s in scale.sides)], lines)
 
 
@@ -99,19 +90,9 @@ def draw(figure: Figure, rows: list[dict[str, Any]], x: str, label: str) -> None
     panels = figure.subplots(1, 2)
     counts, ticks = sorted({row["M"] for row in rows}), sorted({row[x] for row in rows})
     for axes, (key, norm) in zip(panels, [("inf", "infinity norm"), ("2", "2-norm")], strict=True):
-        for name, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
-            mine = [row for row in rows if (row["method"], row["M"]) == (name, count)]
-            axes.errorbar(
-                [row[x] for row in mine],
-                [row[f"PAMRF {key}"] for row in mine],
-                [row.get(f"PAMRF {key} +-", 0) for row in mine],
-                label=f"{name} ({count})",
-                color=COLOURS.get(name),
-                marker=MARKERS.get(name),
-                ls=["-", "--", ":"][counts.index(count) % 3],
-                ms=4,
-                capsize=2,
-            )
+        for (name, count), mine in by(rows, "method", "M").items():
+            style = ["-", "--", ":"][counts.index(count) % 3]
+            curve(axes, mine, x, f"PAMRF {key}", label=f"{name} ({count})", ls=style)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xticks(ticks, labels=[str(tick) for tick in ticks], fontsize=8)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from denoiser.evaluation.averages import table
 from denoiser.paper.ep import GRID, STEP
 from denoiser.paper.grid import GridMRF, draw_y
 from denoiser.paper.methods import METHODS, Marginals, infer
-from denoiser.paper.report import COLOURS, Report, Setting, table
+from denoiser.paper.report import COLOURS, Report, Setting
 from denoiser.paper.truth import CHAINS, SHAPE, TruthScale, ground_truth, scale_of
-from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,15 +44,12 @@ def run(setting: Setting) -> Report:
     grid = GridMRF(draw_y(SHAPE, rng))
     nodes = sorted(rng.choice(grid.size, NODES, replace=False).tolist())
     truth = ground_truth(grid, scale.samples, scale.burn_in, rng, lambda share: setting.tell("truth", 0.7 * share))
-    done: list[str] = []
 
     def one(name: str) -> Marginals:
-        found = infer(grid, name, PARTICLES, scale.iterations, truth.draws, np.random.default_rng([setting.seed, 1]))
-        done.append(name)
-        setting.tell(name, 0.7 + 0.3 * len(done) / len(METHODS))
-        return found
+        return infer(grid, name, PARTICLES, scale.iterations, truth.draws, np.random.default_rng([setting.seed, 1]))
 
-    by_name = {"truth": truth.marginals, **dict(zip(METHODS, parallel(one, METHODS), strict=True))}
+    found = setting.share(0.7, 1).parallel(one, [(name,) for name in METHODS], "{}", [1] * len(METHODS))
+    by_name = {"truth": truth.marginals, **dict(zip(METHODS, found, strict=True))}
     curves = {(name, node): density(m, node) for name, m in by_name.items() for node in nodes}
     rows = [
         {"node": node, "x": float(x), **{name: float(curves[name, node][i]) for name in by_name}}

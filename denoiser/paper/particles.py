@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from denoiser.evaluation.averages import table
 from denoiser.paper.grid import GridMRF, draw_y
 from denoiser.paper.marginals import describe
 from denoiser.paper.methods import METHODS, infer
-from denoiser.paper.report import Report, Setting, curves, table
+from denoiser.paper.report import Report, Setting, by, curve
 from denoiser.paper.truth import SHAPE, Truth, TruthScale, ground_truth, scale_of
-from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,28 +45,23 @@ def squared_errors(
     """Mean squared error over nodes for each case and test function."""
     true = {name: [truth.marginals.expect(f) for f in family] for name, family in functions.items()}
     work = [count**2 if name.startswith("MP") else 2000 for name, count, _ in cases]
-    done: list[int] = []
 
-    def one(number: int) -> dict[str, Any]:
-        name, count, run_ = cases[number]
+    def one(name: str, count: int, run_: int) -> dict[str, Any]:
         rng = np.random.default_rng([setting.seed, run_, count])
         marginals = infer(grid, name, count, iterations, truth.draws, rng)
         row: dict[str, Any] = {"method": name, "M": count, "run": run_}
         for key, family in functions.items():
             pairs = zip(family, true[key], strict=True)
             row[key] = float(np.mean([(marginals.expect(f) - value) ** 2 for f, value in pairs]))
-        done.append(work[number])
-        setting.tell(f"{name}, M = {count}", sum(done) / sum(work))
         return row
 
-    return parallel(one, range(len(cases)))
+    return setting.parallel(one, cases, "{}, M = {}", work)
 
 
 def averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a method and M: means over runs and their standard errors (columns that end in " +-")."""
     found = []
-    for method, count in dict.fromkeys((row["method"], row["M"]) for row in rows):
-        mine = [row for row in rows if (row["method"], row["M"]) == (method, count)]
+    for (method, count), mine in by(rows, "method", "M").items():
         average: dict[str, Any] = {"method": method, "M": count, "runs": len(mine)}
         for key in FUNCTIONS:
             values = np.array([row[key] for row in mine])
@@ -131,7 +126,8 @@ def _table(rows: list[dict[str, Any]], count: int) -> str:
 def _draw(figure: Figure, rows: list[dict[str, Any]]) -> None:
     panels = figure.subplots(1, len(FUNCTIONS))
     for axes, key in zip(panels, FUNCTIONS, strict=True):
-        curves(axes, rows, "M", key, "method", f"{key} +-")
+        for mine in by(rows, "method").values():
+            curve(axes, mine, "M", key)
         axes.set_yscale("log")
         axes.set_title(f"E[{key}]", fontsize=10)
         axes.set_xlabel("particles M")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+from denoiser import threads
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_T = TypeVar("_T")
 #: One colour a method in all figures; they can be told apart without colour vision, and the lines have markers.
 COLOURS = {
     "truth": "#999999",
@@ -44,9 +46,19 @@ class Setting:
 
     def share(self, begin: float, end: float) -> Setting:
         """The same for a part of the work, from the share `begin` to `end`."""
-        return Setting(
-            self.quick, self.seed, lambda what, share: self.tell(what, begin + share * (end - begin)), self.image
-        )
+        return replace(self, tell=lambda what, share: self.tell(what, begin + share * (end - begin)))
+
+    def parallel(self, task: Callable[..., _T], cases: Sequence[tuple], words: str, cost: Sequence[float]) -> list[_T]:
+        """`task(*case)` of every case, on all threads; `words`, filled in by the case, say what is done."""
+        done: list[float] = []
+
+        def one(number: int) -> _T:
+            found = task(*cases[number])
+            done.append(cost[number])
+            self.tell(words.format(*cases[number]), sum(done) / sum(cost))
+            return found
+
+        return threads.parallel(one, range(len(cases)))
 
 
 @dataclass(frozen=True)
@@ -67,9 +79,19 @@ class Report:
     tables: Sequence[str] = field(default=())
 
 
-def can_draw() -> bool:
-    """True if matplotlib is there."""
-    return importlib.util.find_spec("matplotlib") is not None
+def check_drawing(otherwise: str = "") -> None:
+    """Say now, not after an hour of computing, that there can be no figures."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ValueError(f"figures need matplotlib: pip install 'mpsvgd[plots]'{otherwise}") from None
+
+
+def new_figure(size: tuple[float, float]) -> Figure:
+    """A figure of so many inches; without pyplot, so no window system and no state that others share."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
 
 
 def paths(folder: Path, name: str, picture: bool) -> list[Path]:
@@ -89,7 +111,9 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
     if len(files) > 2:
         lines += [f"![{report.title}]({name}.png)", ""]
         assert report.draw is not None
-        _paint(report, report.draw, files[2])
+        figure = new_figure(report.size)
+        report.draw(figure)
+        figure.savefig(files[2], dpi=100, metadata={"Software": None})
     lines += [f"The paper: {report.paper}", "", "What we see:", ""]
     lines += [f"- {line}" for line in report.found]
     for table_lines in report.tables:
@@ -98,50 +122,25 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
     return files
 
 
-def _paint(report: Report, draw: Callable[[Figure], None], path: Path) -> None:
-    """The figure as a PNG; without pyplot, so no window system and no state that others share."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=report.size, layout="constrained")
-    draw(figure)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-
-
 def _short(value: Any) -> Any:
     """Six digits of a real number."""
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table.
-
-    >>> print(table(["M", "error"], [["50", "0.1"]]))
-    | M | error |
-    |---|---|
-    | 50 | 0.1 |
-    """
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, *lines]).replace(
-        "\n", "\n|" + "---|" * len(head) + "\n", 1
-    )
+def by(rows: Sequence[dict[str, Any]], *columns: str) -> dict[tuple, list[dict[str, Any]]]:
+    """The rows that have the same values in these columns, in the order in which they come."""
+    found: dict[tuple, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
 
 
-def curves(
-    axes: Axes, rows: Sequence[dict[str, Any]], x: str, y: str, by: str, error: str | None = None, **style: Any
-) -> None:
-    """A line with markers for every value of the column `by`, with error bars from the column `error`."""
-    for name in dict.fromkeys(row[by] for row in rows):
-        mine = [row for row in rows if row[by] == name]
-        axes.errorbar(
-            [row[x] for row in mine],
-            [row[y] for row in mine],
-            [row[error] for row in mine] if error else None,
-            label=str(name),
-            color=COLOURS.get(name),
-            marker=MARKERS.get(name, "o"),
-            markersize=4,
-            capsize=2,
-            **style,
-        )
+def curve(axes: Axes, rows: Sequence[dict[str, Any]], x: str, y: str, **style: Any) -> None:
+    """The line of one method with markers, and with error bars from the column `y +-`."""
+    name = rows[0]["method"]
+    columns = [row[x] for row in rows], [row[y] for row in rows], [row.get(f"{y} +-", 0) for row in rows]
+    look = {"label": name, "color": COLOURS.get(name), "marker": MARKERS.get(name, "o"), "ms": 4, "capsize": 2}
+    axes.errorbar(*columns, **{**look, **style})
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

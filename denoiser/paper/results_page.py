@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from denoiser.evaluation.averages import Average, group_of, number, summary, with_error
+from denoiser.evaluation.averages import Average, covers, grouped, number, summary, table, with_error
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
 from denoiser.files import write_bytes
@@ -115,20 +115,21 @@ def thirds(rows: Sequence[Row]) -> list[float]:
 
 def _calibration_table(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str:
     heads = ["method", "M", "sigma", "50 % covers", "90 % covers", "99 % covers", "verdict", "surest", "middle", "last"]
-    out = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    groups = grouped(rows)
+    out = []
     for line in lines:
         for sigma, average in line.ours.items():
             if not math.isnan(average.mean["coverage90"]):
-                covers = [with_error(average, f"coverage{p}", 1, 100) for p in (50, 90, 99)]
-                members = [row for row in rows if group_of(row) == average.group]
-                ratios = [f"{ratio:.2f}" for ratio in thirds(members)]
-                cells = [line.title, str(line.particles or ""), f"{sigma:g}", *covers, verdict(average), *ratios]
-                out.append("| " + " | ".join(cells) + " |")
-    return "\n".join(out) + "\n"
+                ratios = [f"{ratio:.2f}" for ratio in thirds(groups[average.group])]
+                out.append(
+                    [line.title, line.particles or "", f"{sigma:g}", *covers(average), verdict(average), *ratios]
+                )
+    return table(heads, out) + "\n"
 
 
 def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
     """The table in sentences, for the methods that matter."""
+    groups = grouped(rows)
     out = []
     for method, prior, count, words in (
         (table1.LONG, "pairwise", 600, "The pairwise model itself (long Gibbs run)"),
@@ -140,23 +141,22 @@ def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
         for sigma in table1.SIGMAS:
             average = next((a for a in averages if a.group[:4] == (method, prior, count, sigma)), None)
             if average is not None:
-                surest, _, last = thirds([row for row in rows if group_of(row) == average.group])
-                covers = with_error(average, "coverage90", 1, 100)
+                surest, _, last = thirds(groups[average.group])
+                _, most, _ = covers(average)
                 out.append(
-                    f"- {words}, sigma {sigma:g}: {verdict(average)}. The 90 % interval covers {covers} %. Errors are "
+                    f"- {words}, sigma {sigma:g}: {verdict(average)}. The 90 % interval covers {most} %. Errors are "
                     f"{surest:.2f} times the prediction where it is surest, {last:.2f} times where it is least sure.\n"
                 )
     return "".join(out)
 
 
 def _speed_table(lines: Sequence[table1.Line]) -> str:
-    out = ["| method | M | sigma | PSNR, dB | seconds | memory, MB |", "|---|---|---|---|---|---|"]
+    out = []
     for line in lines:
         for sigma, average in line.ours.items():
-            numbers = f"{average.mean['seconds']:.3g} | {number(average.mean['memory'], 0)}"
-            psnr = with_error(average, "psnr", 2)
-            out.append(f"| {line.title} | {line.particles or ''} | {sigma:g} | {psnr} | {numbers} |")
-    return "\n".join(out) + "\n"
+            psnr, memory = with_error(average, "psnr", 2), number(average.mean["memory"], 0)
+            out.append([line.title, line.particles or "", f"{sigma:g}", psnr, f"{average.mean['seconds']:.3g}", memory])
+    return table(["method", "M", "sigma", "PSNR, dB", "seconds", "memory, MB"], out) + "\n"
 
 
 _PAGE = """\

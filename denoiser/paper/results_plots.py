@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from denoiser.evaluation.averages import Group, group_of, summary
+from denoiser.evaluation.averages import Group, grouped, summary
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
+from denoiser.paper.report import new_figure
 from denoiser.paper.table1 import LONG, ONE_CHAIN, title
 
 _FEW = 200  # pixels in a bin, below which its error says little
@@ -20,19 +21,8 @@ _STYLES = {  # colour and marker
 }  # fmt: skip
 
 
-def check() -> None:
-    """Say now, not after an hour of computing, that there can be no plots."""
-    _figure(1)
-
-
 def _figure(panels: int) -> tuple[Any, Sequence[Any]]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError("plots need matplotlib: pip install 'mpsvgd[plots]'") from None
-    figure = Figure(figsize=(5.6 * panels, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure((5.6 * panels, 4.8))
     return figure, figure.subplots(1, panels, squeeze=False)[0]
 
 
@@ -45,14 +35,6 @@ def _png(figure: Any) -> bytes:
 def name(group: Group) -> str:
     """A method with its number of particles."""
     return title(group) + (f", M = {group.particles}" if group.particles else "")
-
-
-def _groups(rows: Iterable[Row], sigma: float) -> dict[Group, list[Row]]:
-    out: dict[Group, list[Row]] = {}
-    for row in rows:
-        if row.sigma == sigma:
-            out.setdefault(group_of(row), []).append(row)
-    return out
 
 
 def pooled_bins(rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +52,7 @@ def calibration(rows: Sequence[Row]) -> bytes:
     centres = (EDGES[:-1] + EDGES[1:]) / 2
     for sigma, axes in zip(sigmas, panels, strict=True):
         axes.plot([0, 1.2], [0, 1.2], "k--", linewidth=1, label="as large as predicted")
-        for group, members in _groups(rows, sigma).items():
+        for group, members in grouped(row for row in rows if row.sigma == sigma).items():
             if group.particles is None:
                 continue
             counts, errors = pooled_bins(members)

@@ -5,9 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from denoiser.evaluation.averages import Average, Difference, Group, compare, group_of, number, summary, with_interval
+from denoiser.evaluation.averages import (
+    FIGURES,
+    Average,
+    Difference,
+    Group,
+    compare,
+    grouped,
+    number,
+    summary,
+    with_interval,
+)  # fmt: skip
+from denoiser.evaluation.averages import table as grid
 from denoiser.evaluation.plan import Case, Truth, make_plan
 from denoiser.evaluation.rows import Row
 from denoiser.samplers import METHODS
@@ -67,9 +78,7 @@ class Line:
 def lines(rows: Iterable[Row]) -> list[Line]:
     """The table's lines in the paper's order, then the better prior, the learned field and the peers."""
     rows = list(rows)
-    groups: dict[Group, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(group_of(row), []).append(row)
+    groups = grouped(rows)
     averages = {average.group: average for average in summary(rows).averages}
     out = []
     for group in sorted(averages, key=_order):
@@ -97,7 +106,7 @@ def _order(group: Group) -> tuple[int, str, int]:
 def markdown(table: Iterable[Line]) -> str:
     """PSNR in dB (SSIM), published and ours; and the paired difference to the long run with its 95 % interval."""
     heads = [f"sigma {s:g}: {what}" for s in SIGMAS for what in ("paper", "ours", "ours minus long run")]
-    out = ["| method | M | " + " | ".join(heads) + " |", "|" + "---|" * (2 + len(heads))]
+    out = []
     for line in table:
         cells = [line.title, str(line.particles or "")]
         for sigma in SIGMAS:
@@ -105,28 +114,23 @@ def markdown(table: Iterable[Line]) -> str:
             cells.append(f"{published[0]:.2f} ({published[1]:.3f})" if published else "")
             cells.append(f"{ours.mean['psnr']:.2f} ({number(ours.mean['ssim'], 3)})" if ours else "")
             cells.append(with_interval(d.psnr, d.psnr_low, d.psnr_high, 2) if d else "")
-        out.append("| " + " | ".join(cells) + " |")
-    return "\n".join(out) + "\n"
+        out.append(cells)
+    return grid(["method", "M", *heads], out) + "\n"
 
 
 def to_csv(table: Iterable[Line]) -> str:
     """The same numbers and more, a line for each method and noise level."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    figures = ("psnr", "ssim", "coverage50", "coverage90", "coverage99", "std", "seconds", "memory")
-    names = [name for figure in figures for name in (figure, f"{figure}_error")]
+    names = [name for figure in FIGURES for name in (figure, f"{figure}_error")]
     against = [f"{figure}{what}" for figure in ("psnr", "ssim") for what in ("_minus_long_run", "_low", "_high")]
-    writer.writerow(
-        ["method", "particles", "sigma", "published_psnr", "published_ssim", "images", *names, *against]
-    )  # fmt: skip
+    published = "published_psnr", "published_ssim"
+    writer.writerow(["method", "particles", "sigma", *published, "images", *names, *against])
     for line in table:
         for sigma, ours in line.ours.items():
-            values = [number(v, 5) for figure in figures for v in (ours.mean[figure], ours.error[figure])]
+            values = [number(v, 5) for figure in FIGURES for v in (ours.mean[figure], ours.error[figure])]
             d = line.differences[sigma]
-            paired = [d.psnr, d.psnr_low, d.psnr_high, d.ssim, d.ssim_low, d.ssim_high] if d else []
-            published = line.published.get(sigma, ("", ""))
-            writer.writerow(
-                [line.title, line.particles or "", f"{sigma:g}", *published, ours.images, *values]
-                + ([number(v, 5) for v in paired] or [""] * len(against))
-            )
+            paired = [number(v, 5) for v in astuple(d)[3:]] if d else [""] * len(against)
+            paper = line.published.get(sigma, ("", ""))
+            writer.writerow([line.title, line.particles or "", f"{sigma:g}", *paper, ours.images, *values, *paired])
     return out.getvalue()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from denoiser.paper.report import Report, Setting, table
+from denoiser.evaluation.averages import table
+from denoiser.paper.report import Report, Setting, by
 from denoiser.priors import FilterBank
 from denoiser.samplers import Estimate
 from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.particles import KERNELS
 from denoiser.samplers.svgd import SVGD
 from denoiser.target import Target
-from denoiser.threads import parallel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,15 +87,9 @@ def run(setting: Setting) -> Report:
     """Both kernels, all dimensions, all numbers of particles."""
     scale = QUICK if setting.quick else FULL
     cases = [(k, d, m) for k in KERNELS for m in scale.particles for d in scale.dimensions]
-    rows: list[dict[str, Any]] = []
-
-    def one(case: tuple[str, int, int]) -> dict[str, Any]:
-        row = measure(*case, scale.iterations, setting.seed)
-        rows.append(row)  # in any order: only its length is read here
-        setting.tell("{}, D = {}, M = {}".format(*case), len(rows) / len(cases))
-        return row
-
-    found = parallel(one, cases)
+    found = setting.parallel(
+        partial(measure, iterations=scale.iterations, seed=setting.seed), cases, "{}, D = {}, M = {}", [1] * len(cases)
+    )
     return Report(
         title="SVGD on a standard normal: the spread is lost as the dimension grows",
         paper="(Fig. 1, and its twin with the IMQ kernel in the appendix) SVGD finds the mean, but its marginal "
@@ -128,12 +123,11 @@ def _found(rows: list[dict[str, Any]]) -> list[str]:
 def _table(rows: list[dict[str, Any]]) -> str:
     dimensions = sorted({row["D"] for row in rows})
     lines = []
-    for kernel, count in dict.fromkeys((row["kernel"], row["M"]) for row in rows):
-        by = {row["D"]: row for row in rows if (row["kernel"], row["M"]) == (kernel, count)}
-        lines.append([kernel.upper(), str(count), *(f"{by[d]['variance']:.2f}" for d in dimensions)])
-    return "Marginal variance; the target's is 1.\n\n" + table(
-        ["kernel", "M", *(f"D = {d}" for d in dimensions)], lines
-    )
+    for (kernel, count), mine in by(rows, "kernel", "M").items():
+        at = {row["D"]: row["variance"] for row in mine}
+        lines.append([kernel.upper(), count, *(f"{at[d]:.2f}" for d in dimensions)])
+    head = ["kernel", "M", *(f"D = {d}" for d in dimensions)]
+    return "Marginal variance; the target's is 1.\n\n" + table(head, lines)
 
 
 def _draw(figure: Figure, rows: list[dict[str, Any]]) -> None:

@@ -6,57 +6,82 @@ over pictures like those it was fitted on, not for each picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from denoiser.calibration import QUALITIES, Calibration
-from denoiser.colour import to_planes
 from denoiser.learned import LearnedPosterior, Model, predict
 from denoiser.metrics import credible_factor, joint_coverage
 from denoiser.samplers import make_sampler
-from denoiser.training.photographs import GREY
+from denoiser.training.noises import Batch
+from denoiser.training.validate import with_noise
 
 #: Noise levels of a plane, in grey levels; a grey picture's only plane counts sqrt(3)-fold.
 LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 RATIOS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0)
 _ENOUGH = 3000  # pixels in a bin that count as much as all of its noise level
-_SHIFT_LEVELS = (4.0, 16.0, 32.0, 90.0)
+_SHIFT_LEVELS = (4.0, 16.0, 32.0, 80.0)
 _SHIFTS = (-5.0, -4.0, -3.0, -2.5, -2.0, -1.5, -1.0, 0.0)
 _COLOURED = 80.0  # grey levels of noise that a colour picture learned with, about; a grey one's plane goes further
+_ISOS = (800.0, 3200.0, 12800.0)
 _DRAWS = 60
 
 
-def calibrate(model: Model, pictures: Sequence[np.ndarray], few: int = 5) -> dict[str, Any]:
-    """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges."""
-    bare = replace(model, card={})
+def calibrate(model: Model, pictures: Sequence[np.ndarray], colours: str = "both", few: int = 5) -> dict[str, Any]:
+    """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges.
+
+    colours: of the pictures that the network is for: "grey", "colour" or "both".
+    """
+    bare = replace(model, card={}, grey=None)
     factors = {}
     for quality in QUALITIES:
         chosen = pictures if quality == "fast" else pictures[::4]  # eight times the work
-        rows = [_rows(bare, chosen, level, quality) for level in LEVELS]
-        last = max(k for k, row in enumerate(rows) if len(row) == 3)
-        factors[quality] = [[(row if len(row) > p else rows[last])[p] for row in rows] for p in range(3)]
+        factors[quality] = [_table(*plane) for plane in _misses(bare, chosen, quality, colours)]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
-    marginal = replace(model, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
-    shifts = [_shift(marginal, pictures[:few], level) for level in _SHIFT_LEVELS]
+    marginal = replace(bare, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
+    shifts = [_shift(marginal, pictures[:few], level, colours) for level in _SHIFT_LEVELS]
     table["shifts"] = np.interp(np.log(LEVELS), np.log(_SHIFT_LEVELS), shifts).round(3).tolist()
     Calibration.parse(table, model.path)
     return table
 
 
-def _rows(model: Model, pictures: Sequence[np.ndarray], level: float, quality: str) -> list[list[float]]:
-    """Factors of one noise level by RATIOS, of three planes; of the luminance alone where colour has no such level."""
-    seen: list[list[np.ndarray]] = [[], [], []]  # (std / sigma, |error| / std), flat
+def _misses(model: Model, pictures: Sequence[np.ndarray], quality: str, colours: str) -> list[np.ndarray]:
+    """Of each of three planes: sigma, std / sigma and |error| / std of all pixels with noise, shape (3, pixels)."""
+    seen: list[list[np.ndarray]] = [[np.empty((3, 0), np.float32)] for _ in range(3)]
     for number, picture in enumerate(pictures):
-        for clean, sigma in (*([_colour(picture, level)] if level <= _COLOURED else []), _grey(picture, level)):
-            noise = np.random.default_rng([number, int(10 * level)]).standard_normal(clean.shape, dtype=np.float32)
-            found = predict(clean + sigma * noise, sigma, quality, model=model, edges=False)
-            pairs = np.stack([found.std / sigma, np.abs(found.mean - clean) / found.std])
-            for plane in range(len(clean)):
-                seen[plane].append(pairs[:, plane].reshape(2, -1))
-    return [_factors(*np.concatenate(plane, axis=1)) for plane in seen if plane]
+        for clean, noisy, sigma in _trials(picture, colours, number):
+            found = predict(noisy, sigma, quality, model=model, edges=False)
+            for plane in range(3):
+                if sigma[plane].all():
+                    std, error = found.std[plane], np.abs(found.mean[plane] - clean[plane])
+                    seen[plane].append(np.stack([sigma[plane], std / sigma[plane], error / std]).reshape(3, -1))
+    return [np.concatenate(plane, axis=1) for plane in seen]
+
+
+def _trials(picture: np.ndarray, colours: str, seed: int) -> Iterator[Batch]:
+    """A picture with white noise of every level, in colour and in grey, and as a camera would have taken it."""
+    rng = np.random.default_rng(seed)
+    for level in LEVELS:
+        if colours != "grey" and level <= _COLOURED:
+            yield with_noise(picture, "colour", level, rng)
+        if colours != "colour":
+            yield with_noise(picture, "grey", level / float(np.sqrt(3)), rng)
+    if colours != "grey":
+        for iso in _ISOS:
+            yield with_noise(picture, "camera", iso, rng)
+
+
+def _table(sigma: np.ndarray, ratio: np.ndarray, miss: np.ndarray) -> list[list[float]]:
+    """Factors by LEVELS and RATIOS; beyond the strongest noise that was seen, its own; 1 where none was."""
+    nearest = np.searchsorted(np.log(LEVELS)[:-1] + np.diff(np.log(LEVELS)) / 2, np.log(sigma))
+    rows = [[1.0] * len(RATIOS)]
+    for k in range(len(LEVELS)):
+        inside = nearest == k
+        rows.append(_factors(ratio[inside], miss[inside]) if inside.any() else rows[-1])
+    return rows[1:]
 
 
 def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
@@ -73,23 +98,13 @@ def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
     return row
 
 
-def _colour(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
-    """Three planes with noise of `level`."""
-    return to_planes(picture).astype(np.float32), level
-
-
-def _grey(picture: np.ndarray, level: float) -> tuple[np.ndarray, float]:
-    """The grey picture, with noise that is of `level` in the network's luminance."""
-    return (picture @ GREY).astype(np.float32)[None], level / float(np.sqrt(3))
-
-
-def _shift(model: Model, pictures: Sequence[np.ndarray], level: float) -> float:
+def _shift(model: Model, pictures: Sequence[np.ndarray], level: float, colours: str) -> float:
     """What is added to the logits of the edges so that differences and block means hold their 90 % best."""
     sampler = make_sampler("direct", {"particles": _DRAWS})
     errors = np.zeros(len(_SHIFTS))
     for number, picture in enumerate(pictures):
-        clean, sigma = _grey(picture, level)
-        noisy = clean + sigma * np.random.default_rng(number).standard_normal(clean.shape, dtype=np.float32)
+        kind, unit = ("colour", 1.0) if colours == "colour" else ("grey", float(np.sqrt(3)))
+        clean, noisy, sigma = with_noise(picture, kind, level / unit, np.random.default_rng(number))
         found = predict(noisy, sigma, model=model)
         for k, shift in enumerate(_SHIFTS):
             field = LearnedPosterior(found.mean[0], found.std[0], found.right[0] + shift, found.down[0] + shift)

@@ -20,20 +20,22 @@ _OPSET = 17
 _ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)] + [12, 13, 14]
 
 
-class _Graph:
+class Graph:
     """Nodes and weights as they are added; every method returns the name of its output."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: torch.nn.Module) -> None:
         self.network = network
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
 
     def add(self, kind: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """A node."""
         output = name or f"{kind.lower()}{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 
     def constant(self, values: Any, kind: type = np.float32) -> str:
+        """A number or an array."""
         name = f"constant{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.asarray(values, kind), name))
         return name
@@ -51,18 +53,20 @@ class _Graph:
 
     def blocks(self, x: str, name: str) -> str:
         """The residual blocks of that name."""
-        for number in range(len(self.network.get_submodule(name))):
+        stack: Any = self.network.get_submodule(name)
+        for number in range(len(stack)):
             inside = self.add("Relu", self.convolution(x, f"{name}.{number}.first"))
             x = self.add("Add", x, self.convolution(inside, f"{name}.{number}.second"))
         return x
 
     def shuffle(self, x: str) -> str:
+        """Four channels become 2x2 pixels."""
         return self.add("DepthToSpace", x, blocksize=2, mode="CRD")
 
 
 def to_onnx(network: Network) -> bytes:
     """Inputs `planes` and `sigma`, outputs `mean`, `log_std`, `right`, `down`, all of shape (1, 3, height, width)."""
-    g = _Graph(network)
+    g = Graph(network)
     centred = g.add("Sub", "planes", g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
     blocks = g.add("SpaceToDepth", g.add("Div", centred, g.constant(PLANE_UNIT)), blocksize=2)
     pooled = g.add("AveragePool", "sigma", kernel_shape=[2, 2], strides=[2, 2])
@@ -84,10 +88,15 @@ def to_onnx(network: Network) -> bytes:
     shape = [1, 3, "height", "width"]
     inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("planes", "sigma")]
     outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("mean", "log_std", "right", "down")]
-    graph = helper.make_graph(g.nodes, "learned", inputs, outputs, g.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
     shape_text = json.dumps(network.shape._asdict())
     properties = {"format": "denoiser-learned", "halo": str(receptive_field(network.shape)), "shape": shape_text}
+    return model_bytes(g, inputs, outputs, properties)
+
+
+def model_bytes(g: Graph, inputs: list[Any], outputs: list[Any], properties: dict[str, str]) -> bytes:
+    """A whole ONNX file of a graph."""
+    graph = helper.make_graph(g.nodes, "learned", inputs, outputs, g.weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
     helper.set_model_props(model, properties)
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())

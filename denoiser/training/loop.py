@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from denoiser.training.losses import edge_loss, mean_loss, std_loss
+from denoiser.training.muon import Muon
 from denoiser.training.network import Network, Potentials, Shape
 from denoiser.training.noises import Batch, Noises
 from denoiser.training.photographs import Photographs
@@ -31,9 +32,10 @@ class Recipe:
     """How to learn."""
 
     minutes: float = 90.0  # of running, over all resumptions; the learning rate follows them
-    batch: int = 24  # crops a step
-    size: int = 80  # pixels a side of a crop
-    rate: float = 2e-3  # of Adam, after a short warm-up; then a cosine to zero
+    colours: str = "both"  # of the pictures: "grey", "colour" or "both"
+    batch: int = 14  # crops a step
+    size: int = 104  # pixels a side of a crop
+    rate: float = 2e-3  # of Muon, after a short warm-up; then a cosine to zero
     decay: float = 0.9993  # of the weights' average, a step
     share: float = 0.2  # of the gradient of standard deviations and edges that reaches the trunk
     exact: float = 0.85  # part of the time after which float32 takes the place of bfloat16
@@ -61,8 +63,7 @@ class State:
         network = Network(shape).to(memory_format=torch.channels_last)
         if start is not None:
             network.load_state_dict(start)
-        optimiser = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=1e-4)
-        return State(network, copy.deepcopy(network), optimiser, curve=[])
+        return State(network, copy.deepcopy(network), Muon(network.parameters()), curve=[])
 
     def save(self, path: Path) -> None:
         """By a temporary file beside it, so that a kill leaves the old one or the new one."""
@@ -121,7 +122,7 @@ def train(
     """
     torch.set_num_threads(1)
     total = 60 * recipe.minutes
-    noises = Noises(photographs, np.random.default_rng([recipe.seed, state.step]))
+    noises = Noises(photographs, np.random.default_rng([recipe.seed, state.step]), recipe.colours)
     last_save = last_validation = last_report = began = time.monotonic()
     before = state.seconds
     losses = np.zeros(3)
@@ -154,7 +155,7 @@ def train(
 
 
 def _step(state: State, batch: Batch, recipe: Recipe, progress: float, pool: ThreadPoolExecutor) -> np.ndarray:
-    """One step of Adam; the three losses."""
+    """One step; the three losses."""
     parameters = list(state.network.parameters())
     half = progress < recipe.exact
 

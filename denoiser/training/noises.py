@@ -13,13 +13,13 @@ from denoiser.training.photographs import GREY, Photographs, turned
 #: What is drawn how often. Grey pictures go in as colour ones with equal channels: their colour planes are zero.
 KINDS = {
     ("white", "grey"): 0.38,
-    ("white", "colour"): 0.25,
+    ("white", "colour"): 0.29,
     ("poisson", "grey"): 0.04,
-    ("poisson", "colour"): 0.05,
+    ("poisson", "colour"): 0.03,
     ("varying", "grey"): 0.03,
-    ("varying", "colour"): 0.03,
-    ("camera", "grey"): 0.03,
-    ("camera", "colour"): 0.19,
+    ("varying", "colour"): 0.02,
+    ("camera", "grey"): 0.05,
+    ("camera", "colour"): 0.16,
 }
 _STRONGEST = 75.0  # grey levels
 _QUANTISED = 0.15  # of the pictures with white or Poisson noise are 8-bit ones, clipped at black and white
@@ -38,19 +38,21 @@ class Batch(NamedTuple):
 class Noises:
     """Draws batches; camera noise is dear, so a bank of such pictures is kept and slowly renewed."""
 
-    def __init__(self, photographs: Photographs, rng: np.random.Generator) -> None:
+    def __init__(self, photographs: Photographs, rng: np.random.Generator, colours: str = "both") -> None:
         self.photographs, self.rng = photographs, rng
+        self.kinds = [kind for kind in KINDS if colours in ("both", kind[1])]
+        odds = np.array([KINDS[kind] for kind in self.kinds])
+        self.odds = odds / odds.sum()
         self.bank: list[Batch] = []
         self.made = 0
 
     def batch(self, count: int, size: int) -> Batch:
-        """`count` samples of KINDS."""
-        kinds = list(KINDS)
-        chosen = self.rng.choice(len(kinds), count, p=np.array(list(KINDS.values())) / sum(KINDS.values()))
+        """`count` samples."""
+        chosen = self.rng.choice(len(self.kinds), count, p=self.odds)
         if self.made < _BANK or self.made % 2 == 0:
             self._renew()
         self.made += 1
-        samples = [self._sample(*kinds[int(k)], size=size) for k in chosen]
+        samples = [self._sample(*self.kinds[int(k)], size=size) for k in chosen]
         return Batch(*(np.stack(arrays) for arrays in zip(*samples, strict=True)))
 
     def _sample(self, kind: str, colours: str, size: int) -> Batch:
@@ -64,7 +66,7 @@ class Noises:
         if kind == "white":
             spread = np.full((size, size, 3), level)
         elif kind == "varying":
-            spread = np.repeat(level * _smooth(size, rng)[..., None], 3, axis=2)
+            spread = np.repeat(level * smooth_field(size, rng)[..., None], 3, axis=2)
         else:  # var = gain * x + read^2, `level` at mid-grey
             read = level * np.float32(np.sqrt(rng.random() * 0.5))
             spread = np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
@@ -159,7 +161,7 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
     return uniform_filter(channels, (7, 7, 1), mode="mirror")
 
 
-def _smooth(size: int, rng: np.random.Generator) -> np.ndarray:
+def smooth_field(size: int, rng: np.random.Generator) -> np.ndarray:
     """A smooth field between 0.3 and 1: bilinear between random corners."""
     corners = rng.uniform(0.3, 1, (2, 2)).astype(np.float32)
     t = np.linspace(0, 1, size, dtype=np.float32)

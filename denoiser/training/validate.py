@@ -44,7 +44,7 @@ class Validation:
     def trials(self) -> Iterator[tuple[str, Batch]]:
         """Every trial's name and its pictures, noisy: always the same noise."""
         for name, (colours, level) in TRIALS.items():
-            samples = [_noisy(crop, colours, level, np.random.default_rng(k)) for k, crop in enumerate(self.crops)]
+            samples = [with_noise(crop, colours, level, np.random.default_rng(k)) for k, crop in enumerate(self.crops)]
             yield name, Batch(*(np.stack(arrays) for arrays in zip(*samples, strict=True)))
 
     def measure(self, network: Network) -> dict[str, float]:
@@ -86,8 +86,11 @@ def _nl_means(noisy: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     return out
 
 
-def _noisy(crop: np.ndarray, colours: str, level: float, rng: np.random.Generator) -> Batch:
-    """One picture with noise of `level`."""
+def with_noise(crop: np.ndarray, colours: str, level: float, rng: np.random.Generator) -> Batch:
+    """One picture (height, width, 3) with white noise of `level`, "colour" or "grey", or with a "camera"'s of that ISO.
+
+    The batch's arrays have the shape (3, height, width).
+    """
     if colours == "camera":
         noisy = camera_noise(crop, level, rng)
         return Batch(planes_of_channels(crop), planes_of_channels(noisy), camera_map(crop, noisy))

@@ -1,6 +1,6 @@
 """Pictures of the window for README and docs: `make screenshots`. Needs a screen, real or Xvfb.
 
-Usage: make.py FOLDER; QT_SCALE_FACTOR=2 makes only the sharp one.
+Usage: make.py FOLDER [NAME...]; with QT_SCALE_FACTOR=2 only those of both modes, 2560 x 1600.
 """
 
 import sys
@@ -21,6 +21,7 @@ from denoiser import images
 from denoiser.data import data_folder
 
 SIZE = 1280, 800
+SHARP = {"restore": "dark", "experiment": "light"}
 
 
 def wait(ready, seconds=400.0):
@@ -65,6 +66,21 @@ def hover(window, view, share=(0.5, 0.5)):
         wait(lambda: True)
 
 
+def draw(window, kind, start, end):
+    """A shape, with the mouse, in the first view; in pixels of the picture."""
+    view = window.viewer.views[0]
+    canvas = view.canvas
+
+    def place(at):
+        return canvas.mapFromScene(view.box.mapViewToScene(QPointF(*at)))
+
+    window.draw(kind)
+    QTest.mousePress(canvas.viewport(), Qt.LeftButton, Qt.NoModifier, place(start))
+    QTest.mouseMove(canvas.viewport(), place(end))
+    QTest.mouseRelease(canvas.viewport(), Qt.LeftButton, Qt.NoModifier, place(end))
+    wait(lambda: not window.measuring.pencil.kind)
+
+
 def part(name, top, left, side=176):
     """Some of a sample: the whole would take minutes."""
     return images.read(data_folder("sample_images") / f"{name}.png").pixels[top : top + side, left : left + side]
@@ -72,7 +88,7 @@ def part(name, top, left, side=176):
 
 def first(window, folder):
     """What a newcomer sees."""
-    wait(lambda: True)
+    wait(lambda: window.welcome.asking)
 
 
 def photo(window, folder):
@@ -107,6 +123,7 @@ def experiment(window, folder):
     images.write_png(path, part("cat", 40, 120))
     window.set_mode(1)
     open_(window, path)
+    window.controls.added.set_words("poisson:2,4")
     window.acts["viewer.set_views:3"].trigger()
     run(window, "tv", "nlm", "gibbs", "mp-svgd")
     hover(window, 1, (0.45, 0.4))
@@ -127,16 +144,9 @@ def micrograph(window, folder):
     window.acts["viewer.set_views:2"].trigger()
     window.viewer.views[1].choose("uncertainty")
     run(window, "gibbs")
-    for kind, (x, y), size in (("rectangle", (62, 44), (36, 32)), ("rectangle", (20, 105), (36, 32))):
-        window.draw(kind)
-        window.measuring.shapes[-1][1].setPos((x, y))
-        window.measuring.shapes[-1][1].setSize(size)
-    window.draw("line")
-    line = window.measuring.shapes[-1][1]
-    line.setPos((0, 0))
-    for handle, (x, y) in zip(line.getHandles(), ((130, 140), (250, 140)), strict=True):
-        line.movePoint(handle, (x, y), finish=False, coords="parent")
-    window.measuring.refresh()
+    draw(window, "rectangle", (62, 44), (98, 76))
+    draw(window, "rectangle", (20, 105), (56, 137))
+    draw(window, "line", (130, 140), (250, 140))
     wait(lambda: window.measuring._task is None and len(window.measuring.numbers) > 50)
 
 
@@ -153,10 +163,10 @@ def main(folder):
         window.resize(*SIZE)
         window.show()
         for name in wanted:
-            if sharp and name not in ("photo", "experiment"):
+            if sharp and name not in SHARP:
                 continue
             globals()[name](window, scratch)
-            for theme in ("light",) if name == "first" or sharp else ("light", "dark"):
+            for theme in (SHARP[name],) if sharp else ("light",) if name == "first" else ("light", "dark"):
                 window.set_theme(theme)
                 wait(lambda: True)
                 path = Path(folder) / f"{name}-{theme}{'@2x' if sharp else ''}.png"

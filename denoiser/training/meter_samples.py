@@ -1,0 +1,205 @@
+"""Squares to teach the noise meter: photographs with noise of every kind on them, and the truth about it."""
+
+from __future__ import annotations
+
+import io
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+from scipy.ndimage import gaussian_filter, uniform_filter
+
+from denoiser.camera import camera_noise
+from denoiser.colour import OPPONENT
+from denoiser.training.noises import planes_of_channels, planes_of_grey, smooth_field
+from denoiser.training.photographs import GREY, Photographs, turned
+
+BLOCK = 8  # pixels a side of what the meter speaks about
+LAGS = (1, 2, 4)  # pixels apart at which it tells the correlation, along rows and along columns
+#: What is drawn how often.
+KINDS = {"none": 0.08, "white": 0.34, "poisson": 0.14, "varying": 0.04, "camera": 0.40}
+_GREY = {"none": 0.3, "white": 0.5, "poisson": 0.5, "varying": 0.5, "camera": 0.1}  # of them are grey
+_WINDOW = 32  # pixels over which the square of a residual is averaged where nobody knows what to expect of it
+_BANK = 768  # squares that are held; each is seen a few times
+
+
+class Square(NamedTuple):
+    """A square of `size` pixels, float32.
+
+    noisy: opponent planes in grey levels, shape (3, size, size).
+    variance: of the noise of every block, of the three planes and then of red, green and blue;
+        shape (6, size / 8, size / 8).
+    correlation: of the planes of the whole square, at `LAGS` along rows, then along columns; shape (3, 6).
+    counts: whether a block of a plane is to be learned from, shape of variance; clipped ones are not.
+    """
+
+    noisy: np.ndarray
+    variance: np.ndarray
+    correlation: np.ndarray
+    counts: np.ndarray
+
+
+class Squares:
+    """Draws squares; making them is dear, so a bank of them is kept and slowly renewed."""
+
+    def __init__(self, photographs: Photographs, rng: np.random.Generator, size: int = 128) -> None:
+        self.photographs, self.rng, self.size = photographs, rng, size
+        self.bank: list[Square] = []
+        self.made = 0
+
+    def batch(self, count: int, fresh: int) -> Square:
+        """Arrays of `count` squares, stacked; so many of the bank are new."""
+        for _ in range(fresh):
+            square = self.make()
+            if len(self.bank) < _BANK:
+                self.bank.append(square)
+            else:
+                self.bank[self.made % _BANK] = square
+            self.made += 1
+        chosen = self.rng.choice(len(self.bank), count, replace=len(self.bank) < count)
+        squares = [_turned(self.bank[k], int(self.rng.integers(8))) for k in chosen]
+        return Square(*(np.stack(arrays) for arrays in zip(*squares, strict=True)))
+
+    def make(self) -> Square:
+        """A new one; JPEG's grid lies anywhere in half of them, as in pictures that were cut."""
+        clean, noisy, spread, grey = self._pair()
+        y, x = self.rng.integers(BLOCK, size=2) * (self.rng.random() < 0.5)
+        inside = np.s_[y : y + self.size, x : x + self.size]
+        return _square(clean[inside], noisy[inside], None if spread is None else spread[inside], grey)
+
+    def _pair(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, bool]:
+        """Clean and noisy channels, the standard deviation of the noise, None if nobody knows it, and if it is grey."""
+        rng = self.rng
+        kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
+        grey = bool(rng.random() < _GREY[kind])
+        clean = self._clean(enlarged=0.5 if kind == "camera" else 0.15)
+        if grey:
+            clean = np.repeat((clean @ GREY)[..., None], 3, axis=2)
+        if kind == "camera":
+            noisy = self._camera(clean)
+            return clean, np.repeat(noisy.mean(axis=2, keepdims=True), 3, axis=2) if grey else noisy, None, grey
+        spread = self._spread(kind, clean)
+        noisy = clean + spread * self._field(grey)
+        finish = rng.random()
+        if finish < 0.45:  # as a microscope, or an experiment, has it
+            return clean, noisy, spread, grey
+        pixels = np.round(np.clip(noisy, 0, 255)).astype(np.uint8)
+        if finish < 0.75:
+            return clean, pixels.astype(np.float32), np.sqrt(spread**2 + np.float32(1 / 12)), grey
+        return clean, self._jpeg(pixels, grey), None, grey
+
+    def _clean(self, enlarged: float) -> np.ndarray:
+        """A square in grey levels (size, size, 3): enlarged, as sensors see, or as sharp as reduced pictures are."""
+        rng, size = self.rng, self.size + BLOCK
+        if rng.random() < enlarged:
+            small = self.photographs.crop(int(size / 1.2 / 7 ** rng.random() ** 2), rng)
+            large = Image.fromarray(np.ascontiguousarray(small)).resize((size, size), Image.Resampling.BICUBIC)
+            return self._dimmed(np.asarray(large, np.float32))
+        clean = self.photographs.crop(size, rng).astype(np.float32)
+        if rng.random() < 0.25:
+            blurred = gaussian_filter(clean, (rng.uniform(0.6, 1.5),) * 2 + (0,))
+            clean = np.clip(clean + np.float32(rng.uniform(0.2, 1.2)) * (clean - blurred), 0, 255)
+        clean = self._dimmed(clean)
+        return clean if rng.random() < 0.5 else np.round(clean)
+
+    def _dimmed(self, clean: np.ndarray) -> np.ndarray:
+        """Sometimes of less contrast, as microscopes and bad light make pictures."""
+        rng = self.rng
+        if rng.random() < 0.8:
+            return clean
+        contrast = np.float32(rng.uniform(0.15, 1))
+        return clean * contrast + np.float32(255 * (1 - contrast) * rng.random() ** 2)
+
+    def _level(self) -> np.float32:
+        """Weak noise, which texture looks like, is more than half of what there is."""
+        rng = self.rng
+        return np.float32(rng.uniform(0, 6) if rng.random() < 0.55 else 6 + 64 * rng.random() ** 2)
+
+    def _spread(self, kind: str, clean: np.ndarray) -> np.ndarray:
+        """Standard deviation of the noise of every pixel and channel."""
+        rng, level = self.rng, self._level()
+        if kind == "none":
+            level = np.float32(0)
+        if kind == "varying":
+            return np.repeat(level * smooth_field(self.size + BLOCK, rng)[..., None], 3, axis=2)
+        if kind == "poisson":
+            read = level * np.float32(np.sqrt(rng.random() * 0.5))
+            return np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
+        return np.full(clean.shape, level)
+
+    def _field(self, grey: bool) -> np.ndarray:
+        """Noise of standard deviation 1, sometimes with a grain."""
+        rng, size = self.rng, self.size + BLOCK
+        field = rng.standard_normal((size, size, 1 if grey else 3), dtype=np.float32)
+        if rng.random() < 0.15:
+            width = rng.uniform(0.4, 1.5)
+            taps = np.exp(-0.5 * (np.arange(-8, 9) / width) ** 2)
+            norm = (taps**2).sum() / taps.sum() ** 2  # of one axis: the variance that is left
+            field = gaussian_filter(field, (width, width, 0), truncate=8 / width, mode="wrap") / np.float32(norm)
+        return field
+
+    def _camera(self, clean: np.ndarray) -> np.ndarray:
+        rng = self.rng
+        noisy = camera_noise(
+            clean,
+            iso=float(np.exp(rng.uniform(np.log(300), np.log(50000)))),
+            rng=rng,
+            quality=int(rng.integers(70, 101)) if rng.random() < 0.9 else None,
+            smooth=max(rng.uniform(-0.4, 0.9), 0.0),
+            smooth_chroma=max(rng.uniform(-0.5, rng.choice([2.5, 6.0])), 0.0),
+            subsampling=int(rng.choice([0, 2])),
+        )
+        return noisy.astype(np.float32)
+
+    def _jpeg(self, pixels: np.ndarray, grey: bool) -> np.ndarray:
+        rng, file = self.rng, io.BytesIO()
+        quality = int(rng.integers(70, 101))
+        picture = Image.fromarray(np.ascontiguousarray(pixels[..., 0] if grey else pixels))
+        picture.save(file, "JPEG", quality=quality, subsampling=int(rng.choice([0, 2])))
+        found = np.asarray(Image.open(file), np.float32)
+        return np.repeat(found[..., None], 3, axis=2) if grey else found
+
+
+def _square(clean: np.ndarray, noisy: np.ndarray, spread: np.ndarray | None, grey: bool) -> Square:
+    """The truth about a noisy square; spread: of its channels, None where it has to be read off the residual."""
+    residual = noisy - clean
+    planes = planes_of_channels(residual)
+    fields = np.concatenate([planes, residual.transpose(2, 0, 1)])
+    if spread is None:
+        squares = uniform_filter(fields**2, (0, _WINDOW, _WINDOW), mode="mirror")
+    else:
+        own = spread.transpose(2, 0, 1) ** 2
+        squares = np.concatenate([planes_of_grey(spread) ** 2 if grey else np.tensordot(OPPONENT**2, own, 1), own])
+    counts = np.ones((6, len(noisy) // BLOCK, len(noisy) // BLOCK), np.float32)
+    if (noisy == np.round(noisy)).all():  # 8 bits
+        clipped = np.any((noisy <= 0) | (noisy >= 255), axis=2).astype(np.float32)
+        counts *= _blocks(clipped[None]) < 0.02
+    if grey:
+        counts[1:3] = 0
+    return Square(planes_of_channels(noisy), _blocks(squares), correlations(planes), counts)
+
+
+def correlations(residual: np.ndarray) -> np.ndarray:
+    """Of planes (3, height, width), at `LAGS` along rows, then along columns; shape (3, 6)."""
+    centred = residual - residual.mean(axis=(1, 2), keepdims=True)
+    variance = np.maximum((centred**2).mean(axis=(1, 2)), 1e-6)
+    along = [(centred[:, :, k:] * centred[:, :, :-k]).mean(axis=(1, 2)) / variance for k in LAGS]
+    down = [(centred[:, k:] * centred[:, :-k]).mean(axis=(1, 2)) / variance for k in LAGS]
+    return np.stack([*along, *down], axis=1).astype(np.float32)
+
+
+def _blocks(fields: np.ndarray) -> np.ndarray:
+    """Means of blocks, (n, height, width) -> (n, height / 8, width / 8)."""
+    count, height, width = fields.shape
+    return fields.reshape(count, height // BLOCK, BLOCK, width // BLOCK, BLOCK).mean(axis=(2, 4), dtype=np.float32)
+
+
+def _turned(square: Square, which: int) -> Square:
+    """One of the eight flips and turns."""
+    fields = [
+        np.ascontiguousarray(turned(f.transpose(1, 2, 0), which).transpose(2, 0, 1))
+        for f in (square.noisy, square.variance, square.counts)
+    ]
+    half = len(LAGS)
+    correlation = np.roll(square.correlation, half, axis=1) if which & 4 else square.correlation
+    return Square(fields[0], fields[1], correlation, fields[2])

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -172,19 +171,18 @@ class Noise:
             document = json.loads(text)
             if document.pop("format") != "noise" or document.pop("version") != 1:
                 raise ValueError
-            channels, planes = (tuple(_plane(p) for p in document.pop(key)) for key in ("channels", "planes"))
-            return Noise(channels, planes, **document)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            channels, planes = (tuple(map(PlaneNoise.parse, document.pop(key))) for key in ("channels", "planes"))
+            white, confidence = float(document.pop("white")), float(document.pop("confidence"))
+            counts = len(channels) in (1, 3) and len(planes) in (0, 3)
+            if document or not counts or not (1e-100 < white < 1e100 and 0 <= confidence <= 1):
+                raise ValueError
+            return Noise(channels, planes, white, confidence)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError(f"not a description of noise: {str(error) or 'a foreign JSON file'}") from None
 
     def key(self) -> str:
         """The same for the same noise, on any machine."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:20]
-
-
-def _plane(document: dict[str, Any]) -> PlaneNoise:
-    correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
-    return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
 
 
 def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
@@ -209,9 +207,6 @@ def _smoothed(upright: np.ndarray) -> np.ndarray:
     rows, columns = upright.shape[:2]
     values = np.mean([values[first : first + rows] for first in range(side)], axis=0)
     return np.mean([values[:, first : first + columns] for first in range(side)], axis=0)
-
-
-# ------------------------------------------------------------------------------------------- measuring
 
 
 def estimate_noise(
@@ -265,9 +260,6 @@ def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
     sample = upright[::step, ::step].astype(np.float64)
     variances = [noise._channel(c).map(sample[..., c]) ** 2 for c in range(sample.shape[-1])]
     return math.sqrt(float(np.mean(variances)))
-
-
-# ------------------------------------------------------------------------------------------- making
 
 
 @dataclass(frozen=True)

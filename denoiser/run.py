@@ -121,7 +121,8 @@ class Request:
         try:
             return pieces.cut(self._shape, most, margins)
         except ValueError as error:
-            raise ValueError(f"{error}; allow {math.ceil(pieces.least(self._shape, margins) * cost / 2**20)} MB") from None
+            least = math.ceil(pieces.least(self._shape, margins) * cost / 2**20)
+            raise ValueError(f"{error}; allow {least} MB") from None
 
     def iterate(self, *, brief: bool = False) -> Iterator[Progress]:
         """The run, step by step; to cancel is to stop iterating. brief: of the std of tiles only its mean."""

@@ -1,8 +1,8 @@
 """How often the 90 % interval of every preset holds the true pixel: python benchmarks/intervals.py FOLDER [options]
 
 FOLDER holds clean pictures, taken as grey. Prints docs/results/intervals.md, and exits with 1 where a preset is more
-than three points off. --fit prints instead what `presets._WIDEN` must be multiplied by to be right on FOLDER, which must
-then be another one than the table's.
+than three points off. --fit prints instead what `presets._WIDEN` must be multiplied by to be right on FOLDER, which
+must then be another one than the table's.
 """
 
 import argparse
@@ -50,8 +50,8 @@ def main() -> int:
     arguments = parser.parse_args()
     clean = pictures(arguments.folder, arguments.images, arguments.halve)
     right = True
-    print("| prior, quality | " + " | ".join(f"sigma {s:g}" for s in arguments.sigma) + " |")
-    print("|---|" + "---|" * len(arguments.sigma), flush=True)
+    print("| prior, quality | pictures | " + " | ".join(f"sigma {s:g}" for s in arguments.sigma) + " |")
+    print("|---|---|" + "---|" * len(arguments.sigma), flush=True)
     for prior, quality in (words.split("/") for words in arguments.only):
         cells = []
         for sigma in arguments.sigma:
@@ -62,7 +62,7 @@ def main() -> int:
             shares = [100 * float(np.mean(f <= 1)) for f in found]
             right &= abs(np.mean(shares) - 90) <= 3
             cells.append(f"{np.mean(shares):.1f} ({min(shares):.0f} to {max(shares):.0f})")
-        print(f"| {prior}, {quality} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {prior}, {quality} | {len(clean)} | " + " | ".join(cells) + " |", flush=True)
     return 0 if right else 1
 
 

@@ -215,8 +215,8 @@ shared machine they wander: compare them with each other only. Made by `{command
 _INTERVALS = """
 ## The 90 % interval of every preset
 
-How often the 90 % interval holds the true pixel, in per cent: the mean over the pictures, and the worst and best picture.
-Pictures that no factor was fitted on, grey; promised is 90 ± 3 for the means. Made by
-`python benchmarks/intervals.py BSD10 > docs/results/intervals.md`.
+How often the 90 % interval holds the true pixel, in per cent: the mean over the pictures, and the worst and best one.
+Pictures that no factor was fitted on, grey; promised is 90 ± 3 for the means. Made by `python benchmarks/intervals.py
+BSD10 > docs/results/intervals.md`; rows of fewer pictures or noise levels with `--images`, `--sigma` and `--only`.
 
 {table}"""

@@ -9,6 +9,7 @@ import numpy as np
 
 _ALIKE = 2.0  # grey levels between the channels of a grey picture, after a lossy format or a colour profile
 _CONTRAST = 64.0  # grey levels of brightness that such a picture has at least
+_FLOOR = 1e-3  # of the noise level: what a noise map means by 0, since a solver knows no infinite precision
 
 
 def checked_picture(image: Any, channel_axis: int | None) -> np.ndarray:
@@ -34,8 +35,11 @@ def checked_picture(image: Any, channel_axis: int | None) -> np.ndarray:
     return image
 
 
-def checked_noise(noise: Any, shape: tuple[int, ...], channel_axis: int | None) -> float | np.ndarray:
-    """A number, or a map for a picture of this shape, channels last; or a ValueError that says what is wrong."""
+def checked_noise(noise: Any, shape: tuple[int, ...], channel_axis: int | None = None) -> float | np.ndarray:
+    """A number, or a map for a picture of this shape, channels last; or a ValueError that says what is wrong.
+
+    No pixel is known exactly: what a map holds below a thousandth of its level becomes that.
+    """
     if isinstance(noise, bool | str) or noise is None or np.asarray(noise).dtype.kind not in "uif":
         raise ValueError(f"sigma must be > 0, got {noise!r}")
     values = np.asarray(noise, np.float64)
@@ -48,8 +52,20 @@ def checked_noise(noise: Any, shape: tuple[int, ...], channel_axis: int | None) 
         raise ValueError(f"a noise map must have the picture's shape, {shape}; got {values.shape}")
     if not np.isfinite(values).all() or values.min() < 0 or not values.any():
         raise ValueError("a noise map must hold finite numbers >= 0, and not zeros alone")
-    values = np.maximum(values, 1e-4 * values.max())  # no pixel is known exactly
+    values = np.maximum(values, _FLOOR * noise_level(values))
     return np.moveaxis(values, channel_axis, -1) if channel_axis is not None and values.ndim == 3 else values
+
+
+def noise_level(noise: float | np.ndarray) -> float:
+    """A noise map as one number, its root mean square.
+
+    >>> round(noise_level(np.array([[3.0, 4.0]])), 3)
+    3.536
+    """
+    values = np.asarray(noise, np.float64)
+    first = float(values.flat[0])
+    # not by the sum of squares when they are all the same: a map that is constant makes the bytes of the number
+    return first if (values == first).all() else float(np.sqrt(np.mean(values**2)))
 
 
 def all_alike(picture: np.ndarray, grey: float) -> bool:

@@ -52,6 +52,13 @@ class Frame:
         return 255.0 / (self.white - self.black)
 
     @property
+    def dtype(self) -> type[np.floating]:
+        """In which pictures are kept: float32 where that tells a thousandth of a grey level, else float64."""
+        most = max(abs(self.black), abs(self.white))
+        fine = most < 1e30 and float(np.spacing(np.float32(most))) * self.scale < 1e-3 and self.scale < 1e30
+        return np.float32 if fine else np.float64
+
+    @property
     def colour(self) -> bool:
         """Whether there are three opponent planes."""
         return self.channels == 3 and not self.alike
@@ -93,11 +100,12 @@ class Frame:
         for sigma, gain, factor, more in zip(maps, self.gains, factors, extra, strict=False):
             times = self.scale * float(gain) * factor * more
             first = float(sigma.flat[0])
-            found.append(first * times if (sigma == first).all() else np.maximum(sigma, 1e-4 * sigma.max()) * times)
+            found.append(first * times if (sigma == first).all() else sigma * times)
         return found
 
     def image(self, planes: np.ndarray) -> np.ndarray:
         """(..., planes, height, width) on the 0-255 scale -> pictures in their own units and layout."""
+        planes = planes.astype(np.result_type(planes, self.dtype), copy=False)
         values = to_channels(planes / self.gains[:, None, None]) if self.colour else np.moveaxis(planes, -3, -1)
         return self.layout(values / self.scale + self.black)
 

@@ -18,7 +18,7 @@ from denoiser.plane_noise import PlaneNoise, smoothed
 from denoiser.units import Units
 
 _NODES = 17  # of a curve that is made from a formula
-_LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
+_LEAST = 0.01  # of the strongest plane or channel: what there is of noise where there is none, for the solver
 KINDS = ("white", "poisson", "camera")
 
 
@@ -114,16 +114,16 @@ class Noise:
         """
         upright = picture[..., None] if picture.ndim == 2 else picture
         smooth = smoothed(upright)
+        least = _LEAST * max(plane.level for plane in self.planes or self.channels)
         if upright.shape[-1] != 3:
-            return self._channel(0).map(smooth[..., 0])[None]
+            return np.maximum(self._channel(0).map(smooth[..., 0]), least)[None]
         if self.planes:
             brightness = smooth.mean(axis=-1)
-            least = _LEAST * max(plane.level for plane in self.planes)
             return np.stack([np.maximum(plane.map(brightness), least) for plane in self.planes])
         if len(self.channels) == 1 and len(set(self.channels[0].sigma)) == 1:
             return np.full((3, *smooth.shape[:2]), self.channels[0].sigma[0])  # not by way of squares: exactly this
         variance = np.stack([self._channel(c).map(smooth[..., c]) ** 2 for c in range(3)])
-        return np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance))
+        return np.maximum(np.sqrt(np.einsum("pc,chw->phw", OPPONENT**2, variance)), least)
 
     def curve(self, brightness: np.ndarray) -> np.ndarray:
         """Standard deviation at each value of brightness, a row a channel (one if all are alike): (channels, n)."""
@@ -169,10 +169,13 @@ class Noise:
             document = json.loads(text)
             if document.pop("format") != "noise" or document.pop("version") != 1:
                 raise ValueError
-            groups = [document.pop(key) for key in ("channels", "planes")]
-            channels, planes = (tuple(map(PlaneNoise.from_document, group)) for group in groups)
-            return Noise(channels, planes, **document)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            channels, planes = (tuple(map(PlaneNoise.parse, document.pop(key))) for key in ("channels", "planes"))
+            white, confidence = float(document.pop("white")), float(document.pop("confidence"))
+            counts = len(channels) in (1, 3) and len(planes) in (0, 3)
+            if document or not counts or not (1e-100 < white < 1e100 and 0 <= confidence <= 1):
+                raise ValueError
+            return Noise(channels, planes, white, confidence)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError(f"not a description of noise: {str(error) or 'a foreign JSON file'}") from None
 
     def key(self) -> str:
@@ -249,9 +252,6 @@ def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:
     sample = upright[::step, ::step].astype(np.float64)
     variances = [noise._channel(c).map(sample[..., c]) ** 2 for c in range(sample.shape[-1])]
     return math.sqrt(float(np.mean(variances)))
-
-
-# ------------------------------------------------------------------------------------------- making
 
 
 @dataclass(frozen=True)

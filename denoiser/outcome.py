@@ -220,7 +220,7 @@ class Progress(Outcome):
 
     @property
     def samples(self) -> np.ndarray:  # type: ignore[override]
-        """The particles so far, shape (M,) + image.shape, float32; none where tiles are many."""
+        """The particles so far, shape (M,) + image.shape; none where tiles are many."""
         if self._canvas is not None:
             return np.empty((0, *self.mean.shape), np.float32)
         return self._pictures(slice(self.particles))
@@ -233,7 +233,7 @@ class Progress(Outcome):
         if self._clock is not None and self._clock.step != self.step:
             raise ValueError("the run has gone on and moved its particles; take `detached()` before the next step")
         chosen = np.stack([e.samples[which] for e in self._estimates], axis=-3)
-        return self._frame.image(chosen).astype(np.float32)
+        return self._frame.image(chosen).astype(self._frame.dtype)
 
     def detached(self) -> Progress:
         """The same, with particles that the next iterations do not move."""

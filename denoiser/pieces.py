@@ -134,10 +134,14 @@ def _weights(begin: int, end: int, first: int, last: int, length: int) -> np.nda
     return (rise * fall).astype(np.float32)
 
 
-def least(margins: Margins) -> int:
-    """Sites of the smallest tile: what a picture of any size can be cut into."""
-    side = 2 * SMALLEST + 2 * margins.halo + margins.period
-    return margins.sites(side, side)
+def least(shape: tuple[int, int], margins: Margins) -> int:
+    """Sites of the smallest tiles that a picture of this shape can be cut into."""
+    return margins.sites(*(_outer(side, max(side // SMALLEST, 1), margins) for side in shape))
+
+
+def _outer(side: int, parts: int, margins: Margins) -> int:
+    """Pixels of the largest of so many parts of a side, halo included."""
+    return min(math.ceil(side / parts) + 2 * margins.halo + margins.period - 1, side)
 
 
 def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int]:
@@ -146,10 +150,9 @@ def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int
     extra = 2 * margins.halo + margins.period - 1
     best: tuple[int, int, int] | None = None
     for rows in range(1, max(height // SMALLEST, 1) + 1):
-        tall = min(math.ceil(height / rows) + extra, height)
+        tall = _outer(height, rows, margins)
         for columns in range(1, max(width // SMALLEST, 1) + 1):
-            wide = min(math.ceil(width / columns) + extra, width)
-            if margins.sites(tall, wide) <= most:
+            if margins.sites(tall, _outer(width, columns, margins)) <= most:
                 work = (height + extra * (rows - 1)) * (width + extra * (columns - 1))
                 best = min(best or (work, rows, columns), (work, rows, columns))
                 break
@@ -161,13 +164,13 @@ def _grid(shape: tuple[int, int], most: int, margins: Margins) -> tuple[int, int
 class Canvas:
     """The picture that pieces are added to, (height, width, channels): weighted means and standard deviations.
 
-    brief: of the standard deviations only their mean over what is finished, which spares 4 bytes a sample.
+    dtype: of both. brief: of the standard deviations only their mean over what is finished, which spares memory.
     """
 
-    def __init__(self, picture: np.ndarray, brief: bool = False) -> None:
+    def __init__(self, picture: np.ndarray, dtype: type[np.floating] = np.float32, brief: bool = False) -> None:
         self._picture = picture
-        self._mean = np.zeros(picture.shape, np.float32)
-        self._std = None if brief else np.zeros(picture.shape, np.float32)
+        self._mean = np.zeros(picture.shape, dtype)
+        self._std = None if brief else np.zeros(picture.shape, dtype)
         self._spread = self._seen = 0.0
         self._weight = np.zeros(picture.shape[:2], np.float32)
         self.complete = False
@@ -189,16 +192,16 @@ class Canvas:
         return self._weight > 0.999
 
     def mean(self) -> np.ndarray:
-        """The mean so far, and the noisy picture where pieces are missing; float32."""
+        """The mean so far, and the noisy picture where pieces are missing."""
         if self.complete:
             return self._mean
-        out = self._picture.astype(np.float32)  # in place: of a large photograph every array counts
+        out = self._picture.astype(self._mean.dtype)  # in place: of a large photograph every array counts
         out *= (1 - self._weight)[..., None]
         out += self._mean
         return out
 
     def std(self) -> np.ndarray:
-        """The standard deviations so far, nan where pieces are missing; float32."""
+        """The standard deviations so far, nan where pieces are missing."""
         if self._std is None:
-            return np.broadcast_to(np.float32(self._spread / max(self._seen, 1e-9)), self._mean.shape)
-        return self._std if self.complete else np.where(self.done[..., None], self._std, np.float32(np.nan))
+            return np.broadcast_to(self._mean.dtype.type(self._spread / max(self._seen, 1e-9)), self._mean.shape)
+        return self._std if self.complete else np.where(self.done[..., None], self._std, self._std.dtype.type(np.nan))

@@ -10,6 +10,7 @@ import numpy as np
 
 _INFLATION = 0.33  # power of a grain's area by which correlated noise counts as stronger white noise
 _SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
+_MOST = 1e100  # numbers whose squares can be added up
 _MOST_AREA = 80.0  # pixels; what is larger than that is shading
 
 
@@ -29,10 +30,19 @@ class PlaneNoise:
     def __post_init__(self) -> None:
         if len(self.brightness) != len(self.sigma) or not self.sigma:
             raise ValueError("a noise curve needs as many standard deviations as values of brightness")
-        if not all(math.isfinite(v) for v in (*self.brightness, *self.sigma)) or min(self.sigma) < 0:
+        if not all(abs(v) < _MOST for v in (*self.brightness, *self.sigma)) or min(self.sigma) < 0:
             raise ValueError("a noise curve must hold finite numbers, and standard deviations >= 0")
         if any(b <= a for a, b in zip(self.brightness, self.brightness[1:], strict=False)):
             raise ValueError("a noise curve needs rising values of brightness")
+        even = len({len(row) for row in self.correlation}) == 1 and self.correlation[0]
+        if not even or not all(abs(value) <= 1.001 for row in self.correlation for value in row):
+            raise ValueError("a correlation must be a table of numbers from -1 to 1")
+
+    @staticmethod
+    def parse(document: dict[str, Any]) -> PlaneNoise:
+        """From what JSON makes of it."""
+        correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
+        return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
 
     @property
     def level(self) -> float:
@@ -64,12 +74,6 @@ class PlaneNoise:
     def map(self, brightness: np.ndarray) -> np.ndarray:
         """The standard deviation at every value of brightness."""
         return np.interp(brightness, self.brightness, self.sigma)
-
-    @staticmethod
-    def from_document(document: dict[str, Any]) -> PlaneNoise:
-        """From what JSON makes of one."""
-        correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
-        return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
 
 
 def smoothed(upright: np.ndarray) -> np.ndarray:

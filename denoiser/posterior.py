@@ -6,26 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from denoiser.checks import checked_noise
+from denoiser.checks import checked_noise, noise_level
 from denoiser.priors import Prior
 from denoiser.stencil import Stencil
 from denoiser.target import SitePotentials, Target
 
 _BLOCK = 1 << 14  # cliques whose energy is computed at a time
-_FLOOR = 1e-3  # of the noise level: what a noise map means by 0, since a solver knows no infinite precision
-
-
-def read_sigma(sigma: float | np.ndarray, shape: tuple[int, ...]) -> tuple[float, np.ndarray]:
-    """A noise level and a noise map of that shape from either: the level of a map is its root mean square.
-
-    >>> read_sigma(np.array([[3.0, 4.0]]), (1, 2))[0].__round__(3)
-    3.536
-    """
-    values = np.asarray(checked_noise(sigma, shape, None))
-    first = float(values.flat[0])
-    # not by the sum of squares when they are all the same: a map that is constant makes the bytes of the number
-    level = first if (values == first).all() else float(np.sqrt(np.mean(values**2)))
-    return level, np.maximum(np.broadcast_to(values, shape), _FLOOR * level)
 
 
 class Posterior(Target):
@@ -50,10 +36,10 @@ class Posterior(Target):
         self.origin = origin
         self.padding = prior.padding if padding is None else padding
         values = np.asarray(noisy, dtype=np.float64)
-        level, noise_map = read_sigma(sigma, values.shape)
-        super().__init__(prior, np.pad(values, self.padding, mode="symmetric"), level)
+        noise = checked_noise(sigma, values.shape)
+        super().__init__(prior, np.pad(values, self.padding, mode="symmetric"), noise_level(noise))
         #: Standard deviation of the noise at every site, shape (height, width) with the padding.
-        self.noise_map = np.pad(noise_map, self.padding, mode="symmetric")
+        self.noise_map = np.pad(np.broadcast_to(noise, values.shape), self.padding, mode="symmetric")
         #: 1 / noise_map^2: what a picture says about each of its sites.
         self.noise_precision = self.noise_map**-2
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import denoiser
 from denoiser import fields, pieces
-from denoiser.checks import all_alike, checked_noise, checked_picture
+from denoiser.checks import all_alike, checked_noise, checked_picture, noise_level
 from denoiser.colour import Frame
 from denoiser.noise import Noise
 from denoiser.outcome import Clock, Progress, Result
@@ -97,9 +97,7 @@ class Request:
     @property
     def level(self) -> float:
         """The noise as one number, RMS."""
-        if isinstance(self.noise, Noise):
-            return self.noise.level
-        return float(np.sqrt(np.mean(np.square(self.noise)))) if np.ndim(self.noise) else float(self.noise)
+        return self.noise.level if isinstance(self.noise, Noise) else noise_level(self.noise)
 
     @cached_property
     def frame(self) -> Frame:
@@ -123,7 +121,8 @@ class Request:
         try:
             return pieces.cut(self._shape, most, margins)
         except ValueError as error:
-            raise ValueError(f"{error}; allow {math.ceil(pieces.least(margins) * cost / 2**20)} MB") from None
+            least = math.ceil(pieces.least(self._shape, margins) * cost / 2**20)
+            raise ValueError(f"{error}; allow {least} MB") from None
 
     def iterate(self, *, brief: bool = False) -> Iterator[Progress]:
         """The run, step by step; to cancel is to stop iterating. brief: of the std of tiles only its mean."""
@@ -196,7 +195,7 @@ def _steps(request: Request, parts: list[Piece], brief: bool = False) -> Iterato
     began = time.perf_counter()
     sampler, frame, tiled = request.sampler, request.frame, len(parts) > 1
     picture = request._upright if request._upright.ndim == 3 else request._upright[..., None]
-    canvas = Canvas(picture, brief) if tiled else None
+    canvas = Canvas(picture, frame.dtype, brief) if tiled else None
     flat = replace(frame, channel_axis=-1)  # the canvas has its channels last
     clock = Clock()
     work = [math.prod(part.outer.shape) for part in parts]

@@ -108,9 +108,12 @@ def units(
         found = _decided(pages, (lowest, highest), claim)
         if black is not None:
             found = Units(float(black), found.white, f"black given, white: {found.how}")
-    if not found.white - found.black > 1e-30 * max(abs(found.white), abs(found.black), 1e-200):
+    span, most = found.white - found.black, max(abs(found.white), abs(found.black))
+    if not span > 1e-30 * most:
         raise ValueError(f"white must be more than black, got black {found.black:.6g} and white {found.white:.6g}")
-    reach = FAR * (found.white - found.black)
+    if not 1e-100 < span < 1e100 or most > 1e12 * span:
+        raise ValueError(f"{found}: a range beyond what numbers can tell; subtract an offset, or divide, first")
+    reach = FAR * span
     for value in (lowest, highest):
         if not found.black - reach <= value <= found.white + reach:
             raise ValueError(

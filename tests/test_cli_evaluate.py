@@ -216,6 +216,8 @@ def test_a_page_from_rows(folder, capsys):
         made = evaluate(images(3), [method], [10, 20], particles=count)
         rows += [replace(row, method=name, particles=m) for row in made]
     write_csv(rows, "rows.csv")
+    (folder / "out" / "results").mkdir(parents=True)
+    (folder / "out" / "results" / "intervals.md").write_text("| of its own |\n")
     assert main(["reproduce", "table1", "--rows", "rows.csv", "--dir", "out"]) == 0
     printed = capsys.readouterr().out
     table = (folder / "out" / "results" / "table1.md").read_text()
@@ -233,6 +235,7 @@ def test_a_page_from_rows(folder, capsys):
     page = (folder / "out" / "results.md").read_text()
     assert "nan" not in page
     assert "{" not in page
+    assert page.endswith("| of its own |\n")
     assert page.count("holds:") + page.count("FAILS:") == 9  # M = 100 is not there to be judged
     for name in ("calibration.png", "speed-quality.png"):
         with Image.open(folder / "out" / "results" / name) as picture:

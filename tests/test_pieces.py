@@ -41,7 +41,7 @@ def rms(values):
 @pytest.mark.parametrize("margins", [MARGINS, Margins(24, 9, 2), Margins(64, 8, 0)])
 @pytest.mark.parametrize("shape", [(64, 65), (97, 200), (33, 1001)])
 def test_weights_add_up_to_one(shape, margins):
-    for most in (pieces.least(margins), 300 * 300):
+    for most in (pieces.least(shape, margins), 300 * 300):
         total = np.zeros(shape)
         for piece in pieces.cut(shape, most, margins):
             rows, columns = piece.weights
@@ -214,12 +214,16 @@ def test_bad_input_is_named_at_once(image, sigma, options, message):
         iterate(image, sigma, **{"memory": 6 << 20, "data_range": 255, **options})
 
 
-def test_memory_advice_works():
-    image = np.zeros((200, 200))
+@pytest.mark.parametrize("shape", [(200, 200), (31, 3000), (500, 700)])
+@pytest.mark.parametrize("options", [{}, {"prior": "pairwise"}, {"prior": "foe3x3", "quality": "best"}])
+def test_memory_advice_is_what_it_takes(shape, options):
+    image = np.zeros(shape)
     with pytest.raises(ValueError, match="allow") as error:
-        iterate(image, 5, memory=1000, data_range=255)
-    advised = int(str(error.value).split("allow ")[1].split(" MB")[0]) << 20
-    iterate(image, 5, memory=advised, data_range=255)
+        iterate(image, 5, memory=1000, data_range=255, **options)
+    advised = int(str(error.value).split("allow ")[1].split(" MB")[0])
+    iterate(image, 5, memory=advised << 20, data_range=255, **options)
+    with pytest.raises(ValueError, match=f"allow {advised} MB"):
+        iterate(image, 5, memory=(advised - 1) << 20, data_range=255, **options)
 
 
 # ---- colour

@@ -4,6 +4,7 @@ docs/reliability.md names these tests. Short versions run always, the full ones 
 """
 
 import errno
+import json
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from denoiser import images
 from denoiser.cli import main
+from denoiser.noise import Noise
 
 HERE = os.path.dirname(__file__)
 QUICK = ["--method", "tv", "--sigma", "5"]  # the shell is what is tested
@@ -289,3 +291,24 @@ def test_20_damaged_models(tmp_path, suffix):
 @pytest.mark.parametrize("suffix", [".json", ".onnx"])
 def test_1000_damaged_models(tmp_path, suffix):
     models(1000, 2000, tmp_path, suffix)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *[(key, value) for key in ("white", "confidence") for value in ("x", [], None, 1e300, -1, float("nan"))],
+        *[("channels", value) for value in ([], 3, [[]], "abc")],
+        *[(key, value) for key in ("sigma", "brightness") for value in ([], [10**400], [1e200], ["x"], 5)],
+        *[("correlation", value) for value in ([], [[]], [[1, 0.5], [0.2]], [[1e9]], [[None]], 1)],
+        ("more", 1),
+    ],
+)
+def test_a_damaged_description_of_noise_is_one_line(tmp_path, monkeypatch, capsys, key, value):
+    monkeypatch.chdir(tmp_path)
+    images.write_png("a.png", made.noise((30, 30)))
+    document = json.loads(Noise.flat(9.0).to_json())
+    (document if key not in document["channels"][0] else document["channels"][0])[key] = value
+    (tmp_path / "n.json").write_text(json.dumps(document))
+    assert main(["a.png", "-o", "b.png", "-q", "--method", "tv", "--noise", "n.json"]) == 1
+    assert capsys.readouterr().err.startswith("denoise: a.png: not a description of noise: ")
+    assert not (tmp_path / "b.png").exists()

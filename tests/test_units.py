@@ -90,6 +90,23 @@ def test_as_good_as_8_bits(name, hot, clean, noisy, in_8_bits):
     assert abs(covered - in_8_bits[1]) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"), [(0, 255, np.uint8), (1e9, 1e9 + 3, np.float64), (0, 1e-40, np.float64), (0, 1e90, float)]
+)
+def test_tiles_and_particles_keep_the_digits(low, high, dtype, noisy):
+    """A picture far from 0, or in units that float32 does not know, in tiles and as particles."""
+    image = stretched(np.tile(noisy, (4, 4)), low, high, dtype)
+    options = {"quality": "fast", "data_range": (low, high)}
+    sigma, grey = SIGMA * (high - low) / 255, (high - low) / 255
+    whole = denoise(image, sigma, **options)
+    tiles = denoise(image, sigma, memory=8 << 20, **options)
+    assert tiles.tiles > 1
+    assert np.abs(tiles.mean - whole.mean).max() < 0.01 * grey
+    assert np.abs(tiles.std - whole.std).max() < 0.01 * grey
+    drawn = denoise(image[:64, :64], sigma, particles=20, **options)
+    assert drawn.samples.std(axis=0).mean() / grey == pytest.approx(drawn.std.mean() / grey, rel=0.1)
+
+
 @pytest.mark.parametrize("name", [name for name, (_, _, dtype) in FORMATS.items() if np.dtype(dtype).itemsize < 8])
 def test_the_command_is_as_good(name, clean, noisy, in_8_bits, tmp_path, monkeypatch, capsys):
     low, high, dtype = FORMATS[name]
@@ -256,7 +273,7 @@ def test_not_numbers(value):
         units(image, white=1)
 
 
-@pytest.mark.parametrize("value", [1e38, -1e38, 1e200, 1.01 * FAR + 1])
+@pytest.mark.parametrize("value", [1e38, -1e38, 1e90, 1.01 * FAR + 1])
 def test_absurd_pixels_are_refused_with_the_options_that_help(noisy, value):
     image = noisy / 255
     image[2, 3] = value
@@ -266,6 +283,15 @@ def test_absurd_pixels_are_refused_with_the_options_that_help(noisy, value):
     with pytest.raises(ValueError, match="too far"):
         units(image, white=1)
     assert units(image, white=abs(value), black=-abs(value)).white == abs(value)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1e300), (-1e200, 1e200), (0, 1e-120), (1e15, 1e15 + 100)])
+def test_numbers_that_no_arithmetic_can_tell_apart_are_refused(low, high, noisy):
+    """Their squares overflow, or their last digits are all there is."""
+    image = low + noisy / 255 * (high - low)
+    for options in ({}, {"white": high, "black": low}):
+        with pytest.raises(ValueError, match="beyond what numbers can tell; subtract an offset, or divide, first"):
+            units(image, **options)
 
 
 def test_masked_arrays_wrong_types_and_wrong_ranges():

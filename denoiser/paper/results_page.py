@@ -36,11 +36,16 @@ def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
         inside / "table1.csv": table1.to_csv(lines).encode(),
         inside / "calibration.png": plots.calibration(rows),
         inside / "speed-quality.png": plots.speed_quality(rows),
-        folder / "results.md": _page(rows, lines).encode(),
+        folder / "results.md": (_page(rows, lines) + _intervals(inside / "intervals.md")).encode(),
     }
     for path, data in files.items():
         write_bytes(path, data)
     return list(files)
+
+
+def _intervals(table: Path) -> str:
+    """The section on what the presets' intervals hold, if benchmarks/intervals.py has written its table there."""
+    return _INTERVALS.format(table=table.read_text(encoding="utf-8")) if table.is_file() else ""
 
 
 def _page(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str:
@@ -206,3 +211,12 @@ Seconds an image on {threads} threads, one image at a time, compilation not coun
 process, Python and libraries included, held during the run. Both are of the machine that made this page, and on a
 shared machine they wander: compare them with each other only. Made by `{command}`.
 """
+
+_INTERVALS = """
+## The 90 % interval of every preset
+
+How often the 90 % interval holds the true pixel, in per cent: the mean over the pictures, and the worst and best one.
+Pictures that no factor was fitted on, grey; promised is 90 ± 3 for the means. Made by `python benchmarks/intervals.py
+BSD10 > docs/results/intervals.md`; rows of fewer pictures or noise levels with `--images`, `--sigma` and `--only`.
+
+{table}"""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -45,6 +45,12 @@ def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     change = float(np.sqrt(np.mean((mean - before.ravel()) ** 2)))
     shape = target.shape
     return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
+
+
+def _widened(latest: Estimate, factor: np.float32) -> Estimate:
+    """The same with particles `factor` times as far from their mean."""
+    mean = latest.mean.astype(np.float32)
+    return replace(latest, std=latest.std * factor, samples=mean + factor * (latest.samples - mean))
 
 
 class Move(NamedTuple):
@@ -108,13 +114,14 @@ class ParticleSampler(Sampler):
     )  # fmt: skip
     first_stage: float = option(FIRST_STAGE, "share of the sweeps on the softer prior", low=0, high=1)
     tolerance: float = option(0.0, "stop when the mean moves less than this a sweep (RMS, grey levels)", low=0)
+    widen: float = option(1.0, "spread of the particles around their mean is multiplied by this", low=0.1, high=10)
 
     @property
     def total(self) -> int:
         return self.iterations
 
     def bytes_per_pixel(self, prior: FilterBank) -> int:
-        return 5 * self.particles + solver_bytes(prior)
+        return (5 if self.widen == 1 else 9) * self.particles + solver_bytes(prior)
 
     def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         """What moves the particles of a run on this target; `rng` is for what it does at random."""
@@ -135,6 +142,6 @@ class ParticleSampler(Sampler):
             mover(x, sweep, move._replace(step=self.step * move.step))
             latest = estimate(x, target, mean)
             mean = latest.mean
-            yield latest
+            yield latest if self.widen == 1 else _widened(latest, np.float32(self.widen))
             if move.tables is None and latest.figures["change"] < self.tolerance:
                 return

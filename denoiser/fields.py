@@ -87,13 +87,13 @@ def gains(prior: Prior) -> tuple[float, float, float]:
 def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
     """What the noise of each of so many planes is multiplied by for this prior.
 
-    Where a measurement is unsure, less is believed than was measured, because to wipe out texture is the worse error.
-    The Markov priors' likelihood takes the noise for white, so correlated noise counts as stronger than it is; the
-    network knows grain when it sees it.
+    The Markov priors' likelihood takes the noise for white, so correlated noise counts as stronger than it is. The
+    network knows grain when it sees it; where a measurement is unsure, it is told less than was measured, because to
+    wipe out texture is the worse error. (The Markov priors' intervals would become too narrow by that.)
     """
-    believed = float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))
-    grain = [1.0] * planes if isinstance(prior, LearnedPrior) else noise.inflations(planes)
-    return [believed * factor for factor in grain]
+    if not isinstance(prior, LearnedPrior):
+        return noise.inflations(planes)
+    return [float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))] * planes
 
 
 def posteriors(

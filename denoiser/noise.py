@@ -30,7 +30,7 @@ class Noise:
     planes: of the three opponent planes of a colour picture (denoiser.colour), by the mean of its channels. Empty: the
         channels are independent. Camera noise is not, and is coarser in colour than in brightness.
     white: the value of white, to tell levels in grey levels of 255.
-    confidence: 1 for noise that is given; for measured noise, from 0 (no flat block, a guess) to 1.
+    confidence: 1 for noise that is given; for measured noise, from 0 (a guess) to 1.
 
     >>> print(Noise.from_text("poisson:0.5,3"))
     noise 7.3 grey levels, grows with brightness from 3.1 to 11.7
@@ -204,11 +204,11 @@ def _part(upright: np.ndarray, region: Region | None) -> np.ndarray:
 def estimate_noise(
     picture: np.ndarray, channel_axis: int | None = None, white: float | None = None, region: Region | None = None
 ) -> Noise:
-    """The noise of a picture, measured in its flat blocks; in its own units. How: denoiser.noise_estimate.
+    """The noise of a picture, measured; in its own units. How: denoiser.noise_estimate.
 
     white: the picture's value of white; default: the largest of an unsigned type, 1 for reals up to 2, else 255.
     region: the part to measure in, such as a flat spot that a person has drawn; default: the whole picture.
-    A picture without a flat block gives a guess with a confidence near 0, a constant one a level of 0.
+    Texture gives a low confidence; a picture of fewer than 8 pixels a side a guess, a constant one a level of 0.
 
     >>> rng = np.random.default_rng(0)
     >>> round(estimate_noise(100 + rng.normal(0, 10, (200, 200))).level)

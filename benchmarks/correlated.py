@@ -1,10 +1,14 @@
 """A likelihood that knows how the noise is correlated, against a white one with a larger sigma (docs/noise.md).
 
-    python benchmarks/correlated.py FOLDER [--every N] [--crop N] [--samples N]
+    python benchmarks/correlated.py FOLDER [--measured] [--every N] [--crop N] [--samples N]
 
 FOLDER has pictures NAME_noisy.png and NAME_clean.png. Level and autocorrelation of the noise of each plane are taken
-from the truth. The correlated likelihood is -log p(y | x) = |g * (y - x)|^2 / (2 sigma^2) with a small stencil g that
-whitens the noise, fitted by Whittle's likelihood; in the Gaussian solver it is one more filter, of fixed precision.
+from the truth, or measured in the noisy picture. The correlated likelihood is
+
+    -log p(y | x) = |g * (y - x)|^2 / (2 sigma^2)
+
+with a small stencil g that whitens the noise, fitted by Whittle's likelihood; in the Gaussian solver it is one more
+filter, of fixed precision.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from scipy.optimize import minimize
 from denoiser import images
 from denoiser.colour import GAINS, std_to_channels, to_channels, to_planes
 from denoiser.metrics import coverage, psnr
-from denoiser.noise import PlaneNoise
+from denoiser.noise import PlaneNoise, estimate_noise
 from denoiser.posterior import Posterior
 from denoiser.priors import FilterBank, Prior, load_prior
 from denoiser.samplers import make_sampler
@@ -103,6 +107,7 @@ def white(prior: Prior, noisy: np.ndarray, sigma: float, samples: int):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--measured", action="store_true")
     parser.add_argument("--every", type=int, default=3)
     parser.add_argument("--crop", type=int, default=128)
     parser.add_argument("--samples", type=int, default=40)
@@ -115,6 +120,10 @@ def main() -> None:
         noisy, clean = (images.read(path).pixels.astype(float) for path in pair)
         noise = to_planes(noisy - clean)
         rhos, sigmas = [autocorrelation(plane) for plane in noise], noise.std(axis=(1, 2))
+        if arguments.measured:
+            found = estimate_noise(noisy, -1)
+            rhos = [np.pad(p.correlation, (0, LAGS + 1 - len(p.correlation))) for p in found.planes]
+            sigmas = np.sqrt((found.plane_maps(noisy) ** 2).mean(axis=(1, 2)))
         top, left = ((length - arguments.crop) // 2 for length in noisy.shape[:2])
         part = np.s_[top : top + arguments.crop, left : left + arguments.crop]
         planes, truth = to_planes(noisy[part]), clean[part]
@@ -124,11 +133,11 @@ def main() -> None:
             answers = []
             for plane, sigma, rho, area, gain in zip(planes, sigmas, rhos, areas, GAINS, strict=True):
                 if name in ways:
-                    found = white(prior, plane * gain, sigma * gain * area ** ways[name], arguments.samples)
+                    drawn = white(prior, plane * gain, sigma * gain * area ** ways[name], arguments.samples)
                 else:
                     stencil = whitening(rho, int(name[-1]))
-                    found = correlated(prior, plane * gain, sigma * gain, stencil, arguments.samples)
-                answers.append((found[0] / gain, found[1] / gain))
+                    drawn = correlated(prior, plane * gain, sigma * gain, stencil, arguments.samples)
+                answers.append((drawn[0] / gain, drawn[1] / gain))
             mean = to_channels(np.stack([a[0] for a in answers]))
             std = std_to_channels(np.stack([a[1] for a in answers]))
             won = psnr(truth, mean, data_range=255) - psnr(truth, noisy[part], data_range=255)

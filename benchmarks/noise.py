@@ -10,10 +10,12 @@ pixels. Exits with 1 when a figure misses what issue 12 asks for.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from denoiser import add_noise, images
 from denoiser.api import make_request
@@ -22,7 +24,7 @@ from denoiser.data import data_folder
 from denoiser.metrics import coverage, psnr
 from denoiser.noise import Noise, estimate_noise
 
-PARTS = ("white", "poisson", "camera", "pairs", "factor", "coverage")
+PARTS = ("white", "poisson", "camera", "harm", "pairs", "factor", "coverage")
 TEXTURE = ("01_101085", "23_156065", "spices")  # nothing but texture from edge to edge
 missed: list[str] = []
 
@@ -122,7 +124,7 @@ def answer(noisy: np.ndarray, clean: np.ndarray, noise: Noise | float, method: s
     return psnr(clean, result.mean, data_range=255), covers
 
 
-METHODS = (("gibbs", "pairwise"), ("gibbs", "foe3x3"), ("mp-svgd", "pairwise"))
+METHODS = (("direct", "learned"), ("gibbs", "pairwise"), ("gibbs", "foe3x3"), ("mp-svgd", "pairwise"))
 
 
 def pairs(folder: Path, side: int, samples: int) -> None:
@@ -152,7 +154,7 @@ def pairs(folder: Path, side: int, samples: int) -> None:
     colour = read(files[0]).ndim == 3
     if colour:
         check(f"{folder.name}: level", error <= 0.25)
-        check(f"{folder.name}: gain", mean[1:].max() >= 2 and bool((worst[1:] > 0).any()))
+        check(f"{folder.name}: gain", mean[2:].max() >= 2 and bool((worst > 0).all()))
         check(f"{folder.name}: coverage", bool((np.abs(cover[1:] - 0.9) <= 0.04).any()))
     else:
         check(f"{folder.name}: at least NL-means", mean[1:].max() >= mean[0])
@@ -198,6 +200,33 @@ def covers(clean: dict[str, np.ndarray], side: int, samples: int) -> None:
         )
 
 
+def harm(clean: dict[str, np.ndarray], side: int) -> None:
+    """What the default does to pictures with hardly any noise, or none: it must not wipe out texture."""
+    print("\n| little noise, default | true level | measured | mean gain, dB | worst |\n|---|---|---|---|---|")
+    chosen = [p for p in clean.values() if p.ndim == 3]
+    for words in ("none", "jpeg:95", "jpeg:85", "camera:800", "camera:1600", "camera:6400"):
+        rows = []
+        for k, p in enumerate(chosen):
+            kind, _, number = words.partition(":")
+            noisy = p if kind == "none" else jpeg(p, int(number)) if kind == "jpeg" else add_noise(p, words, k)
+            noise = estimate_noise(noisy, -1)
+            a, b = middle(noisy, side), middle(p, side)
+            before = 0.0 if kind == "none" else psnr(b, a, data_range=255)  # what is left of infinitely many decibels
+            after, _ = answer(a, b, noise, "direct", "learned", 0)
+            rows.append((float(np.sqrt(np.mean((noisy - p) ** 2))), level(noise, noisy), min(after, 99.0) - before))
+        true, found, gain = np.array(rows).T
+        print(
+            f"| {words} | {true.mean():.2f} | {found.mean():.2f} | {gain.mean():+.2f} | {gain.min():+.2f} |", flush=True
+        )
+
+
+def jpeg(picture: np.ndarray, quality: int) -> np.ndarray:
+    """The picture after a JPEG."""
+    file = io.BytesIO()
+    Image.fromarray(picture.astype(np.uint8)).save(file, "JPEG", quality=quality)
+    return np.asarray(Image.open(file), float)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clean", type=Path, nargs="*", default=[])
@@ -214,6 +243,8 @@ def main() -> int:
         poisson(clean)
     if "camera" in arguments.only:
         camera(clean)
+    if "harm" in arguments.only:
+        harm(clean, arguments.crop)
     for folder in arguments.pairs:
         if "pairs" in arguments.only:
             pairs(folder, arguments.crop, arguments.samples)

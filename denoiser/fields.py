@@ -20,7 +20,7 @@ from denoiser.pieces import HALO, Margins
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior, available_priors, load_prior
 
-_UNSURE, _DOUBT = 0.5, 0.85  # confidence of a measurement, and the share of it that is then believed
+_SURE, _UNSURE, _LEAST = 0.62, 0.2, 0.3  # confidence with which noise is believed wholly; hardly; and then how much
 #: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
 LEARNED = {"learned": "normal", "learned-fast": "fast", "learned-best": "best"}
 
@@ -87,13 +87,13 @@ def gains(prior: Prior) -> tuple[float, float, float]:
 def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
     """What the noise of each of so many planes is multiplied by for this prior.
 
-    The Markov priors' likelihood takes the noise for white, so correlated noise counts as stronger than it is. The
-    network knows grain when it sees it; where a measurement is unsure, it is told a little less than was measured,
-    because to wipe out texture is the worse error.
+    Where a measurement is unsure, less is believed than was measured, because to wipe out texture is the worse error.
+    The Markov priors' likelihood takes the noise for white, so correlated noise counts as stronger than it is; the
+    network knows grain when it sees it.
     """
-    if isinstance(prior, LearnedPrior):
-        return [_DOUBT if noise.confidence <= _UNSURE else 1.0] * planes
-    return noise.inflations(planes)
+    believed = float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))
+    grain = [1.0] * planes if isinstance(prior, LearnedPrior) else noise.inflations(planes)
+    return [believed * factor for factor in grain]
 
 
 def posteriors(

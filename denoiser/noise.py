@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,9 @@ from denoiser import noise_estimate
 from denoiser.camera import camera_noise, poisson_gaussian
 from denoiser.colour import OPPONENT
 from denoiser.pieces import Region
-from denoiser.plane_noise import PlaneNoise
+from denoiser.plane_noise import PlaneNoise, smoothed
 from denoiser.units import Units
 
-_SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _NODES = 17  # of a curve that is made from a formula
 _LEAST = 0.01  # of the strongest plane: the noise of a plane that has none, since a solver needs some
 KINDS = ("white", "poisson", "camera")
@@ -106,7 +104,7 @@ class Noise:
         it counts.
         """
         upright = _upright(picture, channel_axis)
-        smooth = _smoothed(upright)
+        smooth = smoothed(upright)
         sigma = np.stack([self._channel(c).map(smooth[..., c]) for c in range(smooth.shape[-1])], axis=-1)
         return sigma[..., 0] if channel_axis is None else np.moveaxis(sigma, -1, channel_axis)
 
@@ -116,7 +114,7 @@ class Noise:
         Shape (3, height, width) for three channels, whose planes are the opponent ones, else (1, height, width).
         """
         upright = picture[..., None] if picture.ndim == 2 else picture
-        smooth = _smoothed(upright)
+        smooth = smoothed(upright)
         if upright.shape[-1] != 3:
             return self._channel(0).map(smooth[..., 0])[None]
         if self.planes:
@@ -172,7 +170,8 @@ class Noise:
             document = json.loads(text)
             if document.pop("format") != "noise" or document.pop("version") != 1:
                 raise ValueError
-            channels, planes = (tuple(_plane(p) for p in document.pop(key)) for key in ("channels", "planes"))
+            groups = [document.pop(key) for key in ("channels", "planes")]
+            channels, planes = (tuple(map(PlaneNoise.from_document, group)) for group in groups)
             return Noise(channels, planes, **document)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a description of noise: {str(error) or 'a foreign JSON file'}") from None
@@ -180,11 +179,6 @@ class Noise:
     def key(self) -> str:
         """The same for the same noise, on any machine."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:20]
-
-
-def _plane(document: dict[str, Any]) -> PlaneNoise:
-    correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
-    return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
 
 
 def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
@@ -200,15 +194,6 @@ def _part(upright: np.ndarray, region: Region | None) -> np.ndarray:
     if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
         raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
     return region.of(upright)
-
-
-def _smoothed(upright: np.ndarray) -> np.ndarray:
-    """Means of squares of pixels around each, mirrored at the border, channel by channel; float64."""
-    side = 2 * _SMOOTH + 1
-    values = np.pad(upright.astype(np.float64), ((_SMOOTH, _SMOOTH), (_SMOOTH, _SMOOTH), (0, 0)), mode="symmetric")
-    rows, columns = upright.shape[:2]
-    values = np.mean([values[first : first + rows] for first in range(side)], axis=0)
-    return np.mean([values[:, first : first + columns] for first in range(side)], axis=0)
 
 
 # ------------------------------------------------------------------------------------------- measuring

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 _INFLATION = 0.33  # power of a grain's area by which correlated noise counts as stronger white noise
+_SMOOTH = 2  # pixels to each side over which a picture is averaged before its brightness is looked up
 _MOST_AREA = 80.0  # pixels; what is larger than that is shading
 
 
@@ -62,3 +64,18 @@ class PlaneNoise:
     def map(self, brightness: np.ndarray) -> np.ndarray:
         """The standard deviation at every value of brightness."""
         return np.interp(brightness, self.brightness, self.sigma)
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> PlaneNoise:
+        """From what JSON makes of one."""
+        correlation = tuple(tuple(map(float, row)) for row in document["correlation"])
+        return PlaneNoise(tuple(map(float, document["brightness"])), tuple(map(float, document["sigma"])), correlation)
+
+
+def smoothed(upright: np.ndarray) -> np.ndarray:
+    """Means of squares of pixels around each, mirrored at the border, channel by channel; float64."""
+    side = 2 * _SMOOTH + 1
+    values = np.pad(upright.astype(np.float64), ((_SMOOTH, _SMOOTH), (_SMOOTH, _SMOOTH), (0, 0)), mode="symmetric")
+    rows, columns = upright.shape[:2]
+    values = np.mean([values[first : first + rows] for first in range(side)], axis=0)
+    return np.mean([values[:, first : first + columns] for first in range(side)], axis=0)

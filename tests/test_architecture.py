@@ -24,6 +24,8 @@ FLOORS = [
     ["priors"],
     ["gsm"],
     ["calibration", "executors", "exp2", "images", "measure", "noise"],
+    ["noise_estimate"],
+    ["noise_meter"],
     [
         "camera",
         "checks",
@@ -31,7 +33,6 @@ FLOORS = [
         "files",
         "jit",
         "metrics",
-        "noise_estimate",
         "plane_noise",
         "panels",
         "pieces",

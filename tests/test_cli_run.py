@@ -72,7 +72,7 @@ def test_beside_the_input(folder, capsys):
     before = tree(folder)
     assert denoise("a.png", "b.jpg") == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("a.png: noise 8")
+    assert out[0].startswith("a.png: noise 7")
     assert "(measured)" in out[0]
     assert out[1].endswith("-> b-denoised.jpg")
     after = tree(folder)
@@ -111,7 +111,7 @@ def test_pipe(folder):
         process = command("-", *output, *QUICK, text=False, stdin=subprocess.PIPE)
         out, err = process.communicate((folder / "a.png").read_bytes())
         assert process.returncode == 0, err
-        assert err.startswith(b"standard input: noise 8" if not output else b"")
+        assert err.startswith(b"standard input: noise 7" if not output else b"")
         assert images.read(io.BytesIO(out) if not output else "x.jpg").pixels.shape == (24, 32)
 
 

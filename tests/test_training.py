@@ -23,6 +23,8 @@ from denoiser.learned import load_model, predict  # noqa: E402
 from denoiser.training import losses, muon, noises  # noqa: E402
 from denoiser.training.export import read_onnx, write_onnx  # noqa: E402
 from denoiser.training.loop import Recipe, State, _step, read_checkpoint, train  # noqa: E402
+from denoiser.training.meter import Meter, to_onnx  # noqa: E402
+from denoiser.training.meter_samples import Squares, _square, _turned, correlations  # noqa: E402
 from denoiser.training.network import Network, Potentials, Shape, multiplications, receptive_field  # noqa: E402
 from denoiser.training.photographs import Photographs, find, turned  # noqa: E402
 from denoiser.training.validate import Validation  # noqa: E402
@@ -266,3 +268,49 @@ def test_steps_of_muon_are_orthogonal():
         assert values.max() / values.min() > 3
         assert ((found.diagonal() > 0.6) & (found.diagonal() < 1.3)).all()
         assert (found - found.diagonal().diag()).abs().max() < 1e-3
+
+
+# ------------------------------------------------------------------------------------------- the noise meter
+
+
+def test_the_meter_in_onnx_is_the_one_in_torch():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    torch.manual_seed(0)
+    meter = Meter().eval()
+    planes = np.random.default_rng(0).normal(100, 30, (2, 3, 48, 64)).astype(np.float32)
+    expected = meter(torch.from_numpy(planes)).detach().numpy()
+    session = onnxruntime.InferenceSession(to_onnx(meter), providers=["CPUExecutionProvider"])
+    found = session.run(["said"], {"planes": planes})[0]
+    assert found.shape == (2, 30, 6, 8)
+    assert found == pytest.approx(expected, abs=3e-3)  # weights are stored as half floats
+
+
+def test_the_truth_about_a_square_is_that_of_its_noise():
+    rng = np.random.default_rng(0)
+    clean = np.full((64, 64, 3), 120, np.float32)
+    spread = np.broadcast_to(np.array([2, 4, 8], np.float32), clean.shape)
+    noisy = clean + spread * rng.standard_normal(clean.shape, dtype=np.float32)
+    known, seen = _square(clean, noisy, spread, False), _square(clean, noisy, None, False)
+    assert known.variance[3:, 0, 0] == pytest.approx([4, 16, 64])
+    assert known.variance.mean(axis=(1, 2)) == pytest.approx(seen.variance.mean(axis=(1, 2)), rel=0.1)
+    assert known.counts.all()
+    assert np.abs(known.correlation).max() < 0.1
+
+
+def test_rows_and_columns_of_a_square_are_told_apart_when_it_is_turned():
+    field = np.repeat(np.random.default_rng(0).standard_normal((3, 64, 32), dtype=np.float32), 2, axis=2)
+    along, down = correlations(field)[0, [0, 3]]
+    assert along == pytest.approx(0.5, abs=0.1)
+    assert down == pytest.approx(0, abs=0.1)
+    noisy = field.transpose(1, 2, 0)
+    square = _square(np.zeros_like(noisy), noisy, None, False)
+    for which in range(8):
+        again = _turned(square, which)
+        assert correlations(again.noisy) == pytest.approx(again.correlation, abs=1e-4)
+
+
+def test_squares_come_from_photographs(photos):
+    squares = Squares(Photographs(find([photos]), smallest=96), np.random.default_rng(0), size=64)
+    batch = squares.batch(6, fresh=12)
+    assert [a.shape for a in batch] == [(6, 3, 64, 64), (6, 6, 8, 8), (6, 3, 6), (6, 6, 8, 8)]
+    assert all(np.isfinite(a).all() for a in batch)

@@ -122,7 +122,7 @@ def multiplications() -> float:
     return 9 * (12 * a + a * b) / 4 + 9 * (b * c + 2 * c * c) / 16 + (4 * c * d + 36 * d * d + d * _OUT) / 64
 
 
-def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 16, rate: float = 2e-3) -> tuple[Meter, int]:
+def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 10, rate: float = 2e-3) -> tuple[Meter, int]:
     """Learn for so many minutes, over all resumptions; returns the average of the last weights, and the steps."""
     torch.manual_seed(0)
     meter, average = Meter(), Meter()
@@ -141,7 +141,7 @@ def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 16, r
     while (done := (time.monotonic() - begun) / (60 * minutes)) < 1:
         for group in optimiser.param_groups:
             group["lr"] = rate * min((step + 1) / 200, 1) * (0.5 + 0.5 * math.cos(math.pi * done))
-        truth = squares.batch(batch, fresh=batch if len(squares.bank) < 10 * batch else batch // 2)
+        truth = squares.batch(batch, fresh=batch if len(squares.bank) < 20 * batch else batch // 2)
         value = loss(meter(torch.from_numpy(truth.noisy)), truth)
         optimiser.zero_grad()
         value.backward()
@@ -180,10 +180,10 @@ def main() -> None:
     card: dict[str, Any] = {
         "format": "denoiser-noise-meter-card",
         "made": time.strftime("%Y-%m-%d", time.gmtime()),
-        "recipe": {"minutes": arguments.minutes, "steps": steps, "batch": 16, "size": 128, "rate": 2e-3},
+        "recipe": {"minutes": arguments.minutes, "steps": steps, "batch": 10, "size": 128, "rate": 2e-3},
         "multiplications_a_pixel": round(multiplications()),
         "photographs": len(files),
-        "credits": "the photographs of learned-1.json",
+        "credits": "the photographs of the learned field's card",
     }
     write_bytes(arguments.out, to_onnx(meter))
     write_bytes(arguments.out.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())

@@ -17,7 +17,7 @@ from denoiser.training.photographs import GREY, Photographs, turned
 BLOCK = 8  # pixels a side of what the meter speaks about
 LAGS = (1, 2, 4)  # pixels apart at which it tells the correlation, along rows and along columns
 #: What is drawn how often.
-KINDS = {"none": 0.08, "white": 0.34, "poisson": 0.14, "varying": 0.04, "camera": 0.40}
+KINDS = {"none": 0.14, "white": 0.32, "poisson": 0.12, "varying": 0.04, "camera": 0.38}
 _GREY = {"none": 0.3, "white": 0.5, "poisson": 0.5, "varying": 0.5, "camera": 0.1}  # of them are grey
 _WINDOW = 32  # pixels over which the square of a residual is averaged where nobody knows what to expect of it
 _BANK = 768  # squares that are held; each is seen a few times
@@ -72,7 +72,7 @@ class Squares:
         rng = self.rng
         kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
         grey = bool(rng.random() < _GREY[kind])
-        clean = self._clean(enlarged=0.5 if kind == "camera" else 0.15)
+        clean = self._clean(enlarged=0.5 if kind == "camera" else 0.25)
         if grey:
             clean = np.repeat((clean @ GREY)[..., None], 3, axis=2)
         if kind == "camera":
@@ -113,7 +113,7 @@ class Squares:
     def _level(self) -> np.float32:
         """Weak noise, which texture looks like, is more than half of what there is."""
         rng = self.rng
-        return np.float32(rng.uniform(0, 6) if rng.random() < 0.55 else 6 + 64 * rng.random() ** 2)
+        return np.float32(6 * rng.random() ** 1.7 if rng.random() < 0.55 else 6 + 64 * rng.random() ** 2)
 
     def _spread(self, kind: str, clean: np.ndarray) -> np.ndarray:
         """Standard deviation of the noise of every pixel and channel."""
@@ -131,7 +131,7 @@ class Squares:
         """Noise of standard deviation 1, sometimes with a grain."""
         rng, size = self.rng, self.size + BLOCK
         field = rng.standard_normal((size, size, 1 if grey else 3), dtype=np.float32)
-        if rng.random() < 0.15:
+        if rng.random() < 0.1:
             width = rng.uniform(0.4, 1.5)
             taps = np.exp(-0.5 * (np.arange(-8, 9) / width) ** 2)
             norm = (taps**2).sum() / taps.sum() ** 2  # of one axis: the variance that is left
@@ -142,7 +142,7 @@ class Squares:
         rng = self.rng
         noisy = camera_noise(
             clean,
-            iso=float(np.exp(rng.uniform(np.log(300), np.log(50000)))),
+            iso=float(np.exp(rng.uniform(np.log(100), np.log(50000)))),
             rng=rng,
             quality=int(rng.integers(70, 101)) if rng.random() < 0.9 else None,
             smooth=max(rng.uniform(-0.4, 0.9), 0.0),

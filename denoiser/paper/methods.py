@@ -43,7 +43,7 @@ def stein_particles(grid: GridMRF, name: str, particles: int, iterations: int, r
     """
     options: dict[str, Any] = {"particles": particles, "iterations": iterations, "bandwidth": 1.0}
     if name != "SVGD":
-        options |= {"refresh": 1, "batch": 0}
+        options["refresh"] = 1
     *_, last = STEIN[name](**options, optimiser="adagrad", step=2.0, start="noisy").estimates(grid, rng)
     return last.samples
 

@@ -25,17 +25,14 @@ class MPSVGD(ParticleSampler):
     title: ClassVar[str] = "MP-SVGD"
     single_kernel: ClassVar[bool] = False
 
-    iterations: int = option(50, "sweeps over the image", low=1)
-    step: float = option(0.6, "multiplies the step sizes", low=0, high=1000)
-    first_stage: float = option(0.7, "share of the sweeps on the softer prior", low=0, high=1)
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
     view: str = option(
         "sites", "what kernels look at: a factor's sites, as in the paper; or response and site, each on its scale",
         choices=("sites", "responses"),
     )  # fmt: skip
-    batch: int = option(17, "particles that feel each other in a sweep, drawn anew in each; 0: all of them", low=0)
-    shaking: float = option(1.0, "noise in the last stage that keeps particles apart; 0: none, as in the paper", low=0)
+    batch: int = option(0, "particles that feel each other in a sweep, drawn anew in each; 0: all of them", low=0)
+    shaking: float = option(0.0, "noise in the last stage, which keeps particles apart: 1; as in the paper: 0", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

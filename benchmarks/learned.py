@@ -78,7 +78,7 @@ def row(what: str, figure: str, must: str, good: bool) -> None:
 
 
 def compared(data: Path, folder: str, sigma: float, count: int | None) -> np.ndarray:
-    """PSNR of one pass, of two (what people get), of eight and of BM3D, a row a picture."""
+    """PSNR of one pass, of four (what people get), of eight and of BM3D, a row a picture."""
     rows = []
     for k, x in enumerate(pictures(data / folder, count)):
         y = noisy(x, sigma, k)

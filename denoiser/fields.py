@@ -30,7 +30,7 @@ class LearnedPrior(Prior):
     """The structure of the learned field, and the network that fills in its potentials.
 
     path: of the network's ONNX file; the card lies beside it.
-    passes: "fast" for one, "normal" for two, "best" for eight.
+    passes: "fast" for one, "normal" for four, "best" for eight.
     """
 
     path: Path = Path()

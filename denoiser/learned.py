@@ -171,7 +171,7 @@ def predict(
     planes: shape (1, height, width), a grey picture, or (3, height, width), the opponent planes of a colour one
     (`denoiser.colour`), grey levels 0..255 before they became planes.
     sigma: standard deviation of the noise: one number, or an array that broadcasts to the planes' shape.
-    quality: "fast" is one pass, "normal" the average of two, "best" of all eight flips and turns of the picture.
+    quality: "fast" is one pass, "normal" the average of four, "best" of all eight flips and turns of the picture.
     edges: without them `right` and `down` are empty, and memory is half.
     The picture is cut into pieces that do not depend on the number of threads; they overlap by what the network sees,
     so that they equal the whole to rounding.

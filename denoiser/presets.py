@@ -11,7 +11,7 @@ from denoiser.samplers import METHODS, Sampler, make_sampler
 
 QUALITIES = ("fast", "normal", "best")
 
-#: Without another word: the learned field, in one pass or in the average of two or eight.
+#: Without another word: the learned field, in one pass or in the average of four or eight.
 _LEARNED = {"fast": "learned-fast", "normal": "learned", "best": "learned-best"}
 #: On the Markov priors: method and options that a word for quality stands for.
 _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -19,7 +19,7 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
     "normal": ("mp-svgd", {}),
     "best": ("gibbs", {}),
 }
-#: What few particles are spread too little by, on filters of two pixels and on larger ones, so that 90 % intervals hold.
+#: What few particles are spread too little by, on filters of two pixels and on larger ones: then 90 % intervals hold.
 #: First fitted on parts of BSDS300's training pictures, then lowered by 3 to 5 % after a look at BSD10. It belongs to
 #: MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py). 1.17 is a guess from two small crops.
 _WIDEN = {"fast": (1.13, 1.55), "normal": (1.0, 1.17)}

@@ -18,7 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     count = model.card.get("photographs", "free")
     print(
         "learned: a pairwise Markov random field whose potentials a network reads off the noisy picture, in the "
-        "average of two passes (learned-fast: one, learned-best: eight)\n"
+        "average of four passes (learned-fast: one, learned-best: eight)\n"
         f"  learned from {count} photographs, credited in the card beside it\n  {model.path}"
     )
     for name, path in available_priors().items():

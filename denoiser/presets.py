@@ -19,7 +19,7 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
     "normal": ("mp-svgd", {}),
     "best": ("gibbs", {}),
 }
-#: What few particles are spread too little by, on filters of two pixels and on larger ones: then 90 % intervals hold.
+#: What few particles are spread too little by, on filters of two pixels and on larger ones, for 90 % intervals to hold.
 #: First fitted on parts of BSDS300's training pictures, then lowered by 3 to 5 % after a look at BSD10. It belongs to
 #: MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py). 1.17 is a guess from two small crops.
 _WIDEN = {"fast": (1.13, 1.55), "normal": (1.0, 1.17)}

@@ -29,7 +29,7 @@ def test_wrong_usage(argv):
 def test_bad_input_is_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["demo", "--dir", str(tmp_path / "file")]) == 1
-    assert capsys.readouterr().err == f"denoise: {tmp_path / 'file'}: File exists\n"
+    assert capsys.readouterr().err == f"denoise: {tmp_path / 'file'}: is not a folder\n"
 
 
 def test_demo_overwrites_nothing_unasked(tmp_path, capsys):

@@ -82,7 +82,7 @@ def test_pieces_equal_the_whole(monkeypatch):
     monkeypatch.setattr(learned, "_SIDE", 96)
     for one, other in zip(whole, predict(y, sigma), strict=True):
         assert np.abs(one - other).max() < 1e-3  # of grey levels up to 255: a few units in the last place
-    short = predict(y, sigma, model=replace(load_model(), halo=8))
+    short = predict(y, sigma, model=replace(load_model().of(1), halo=8))
     assert np.abs(short.mean - whole.mean).max() > 1e-2  # which the test would see
 
 
@@ -113,7 +113,8 @@ def test_threads_do_not_change_bytes(monkeypatch):
 def test_a_grey_picture_is_a_colour_one_with_equal_channels(cat):
     y = noisy(cat[:64, :64], 15)
     grey = predict(y[None], 15)
-    colour = predict(to_planes(np.repeat(y[..., None], 3, axis=2)), np.array([15 * np.sqrt(3), 0, 0])[:, None, None])
+    planes, sigma = to_planes(np.repeat(y[..., None], 3, axis=2)), np.array([15 * np.sqrt(3), 0, 0])[:, None, None]
+    colour = predict(planes, sigma, model=load_model().of(1))
     assert np.allclose(colour.mean[0] / np.sqrt(3), grey.mean[0], atol=1e-3)
     assert not colour.std[1:].any()
 

@@ -141,7 +141,7 @@ def _plainly(rows: Sequence[Row], averages: Sequence[Average]) -> str:
         ("mp-svgd", "pairwise", 50, "MP-SVGD, M = 50"),
         ("svgd", "pairwise", 50, "SVGD, M = 50"),
         ("gibbs", "foe3x3", 200, "The 3x3 model (Gibbs)"),
-        ("direct", "learned", None, "The learned field, two passes"),
+        ("direct", "learned", None, "The learned field, four passes"),
     ):
         for sigma in table1.SIGMAS:
             average = next((a for a in averages if a.group[:4] == (method, prior, count, sigma)), None)

@@ -46,14 +46,14 @@ PUBLISHED: dict[tuple[str, int | None], tuple[float, float, float, float]] = {
     ("mp-svgd", 100): (32.12, 0.906, 28.27, 0.809),
 }
 _TITLES = {LONG: "Aux. Gibbs, long run", ONE_CHAIN: "Aux. Gibbs, one chain", "bm3d": "BM3D"}  # bm3d may not be there
-_PASSES = {"learned-fast": "one pass", "learned": "two passes", "learned-best": "eight passes"}
+_PASSES = {"learned-fast": "one pass", "learned": "four passes", "learned-best": "eight passes"}
 
 
 def title(group: Group) -> str:
     """The name of a method for readers.
 
     >>> title(Group("direct", "learned", None, 10.0)), title(Group("bm3d", "", None, 10.0))
-    ('Learned field, two passes', 'BM3D')
+    ('Learned field, four passes', 'BM3D')
     """
     word = group.method.partition(":")[0].partition("@")[0]
     if word == "direct" and group.prior in _PASSES:

@@ -125,6 +125,7 @@ def _load(path: Path) -> Model:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # pieces run side by side instead: same bytes
+    options.enable_cpu_mem_arena = False  # what a piece needed is there again for what writes the file
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)

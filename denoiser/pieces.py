@@ -189,14 +189,21 @@ class Canvas:
     @property
     def done(self) -> np.ndarray:
         """Where the pieces so far have the last word, bool, (height, width)."""
-        return self._weight > 0.999
+        weight = self._weight  # before the question whether it still counts: a window asks from another thread
+        return np.broadcast_to(np.True_, self._mean.shape[:2]) if self.complete else weight > 0.999
+
+    def finish(self) -> None:
+        """All pieces are in; what was needed to put them together goes."""
+        self.complete = True
+        self._weight = np.empty((0, 0), np.float32)
 
     def mean(self) -> np.ndarray:
         """The mean so far, and the noisy picture where pieces are missing."""
+        weight = self._weight
         if self.complete:
             return self._mean
         out = self._picture.astype(self._mean.dtype)  # in place: of a large photograph every array counts
-        out *= (1 - self._weight)[..., None]
+        out *= (1 - weight)[..., None]
         out += self._mean
         return out
 
@@ -204,4 +211,6 @@ class Canvas:
         """The standard deviations so far, nan where pieces are missing."""
         if self._std is None:
             return np.broadcast_to(self._mean.dtype.type(self._spread / max(self._seen, 1e-9)), self._mean.shape)
-        return self._std if self.complete else np.where(self.done[..., None], self._std, self._std.dtype.type(np.nan))
+        return (
+            np.where(self.done[..., None], self._std, self._std.dtype.type(np.nan)) if not self.complete else self._std
+        )

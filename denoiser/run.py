@@ -222,7 +222,8 @@ def _steps(request: Request, parts: list[Piece], brief: bool = False) -> Iterato
                 yield report(number, step, last, figures)
         if canvas is not None:
             canvas.add(part, flat.image(np.stack([e.mean for e in last])), flat.std(np.stack([e.std for e in last])))
-            canvas.complete = number == len(parts) - 1
+            if number == len(parts) - 1:
+                canvas.finish()
             yield report(number, sampler.total, last, figures)  # all steps, even where the sampler stopped early
 
     for number, part in enumerate(parts):

@@ -209,6 +209,8 @@ def encode_stack(target: str | Path | BinaryIO, pages: list[np.ndarray], like: l
 def encode(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> bytes:
     """The bytes that `write` would write."""
     codec = check_target(target, like)
+    if codec not in ("PNG", "TIFF", "PNM", "HEIF"):  # unnamed: a copy of a large picture that Pillow lets go
+        return pillow.encode(_values(pixels, like, codec), like.alpha, codec, like)
     values = _values(pixels, like, codec)
     if codec == "PNG":
         return png.encode(values, like.alpha, like)
@@ -216,9 +218,7 @@ def encode(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> 
         return tiff_write.encode([(values, like.alpha, like)])
     if codec == "PNM":
         return pnm.encode(values, int(_largest(like)))
-    if codec == "HEIF":
-        return heif.encode(values, like.alpha, like)
-    return pillow.encode(values, like.alpha, codec, like)
+    return heif.encode(values, like.alpha, like)
 
 
 def _largest(like: Picture) -> float:

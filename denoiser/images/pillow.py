@@ -135,7 +135,9 @@ def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Pictu
     if like.dpi and codec in ("JPEG", "BMP"):
         options["dpi"] = like.dpi
     out = io.BytesIO()
-    Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values).save(out, codec, **options)
+    image = Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values)
+    del pixels, values  # Pillow has its own copy
+    image.save(out, codec, **options)
     if codec == "JPEG" and like.format == "JPEG":
         return jpeg.with_segments(out.getvalue(), list(like.chunks), like.exif) + like.trailer
     return out.getvalue()

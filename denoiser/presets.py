@@ -20,8 +20,8 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
     "best": ("gibbs", {}),
 }
 #: What few particles are spread too little by, on filters of two pixels and on larger ones, for 90 % intervals to hold.
-#: Chosen on BSD10, and for larger filters on two pictures. It belongs to MP-SVGD as it is: measure again when that changes
-#: (benchmarks/intervals.py).
+#: Chosen on BSD10, and for larger filters on two pictures. It belongs to MP-SVGD as it is: measure again when that
+#: changes (benchmarks/intervals.py).
 _WIDEN = {"fast": (1.08, 1.55), "normal": (1.0, 1.25)}
 
 

@@ -96,7 +96,11 @@ class Model:
     def run(self, planes: np.ndarray, sigma: np.ndarray) -> list[np.ndarray]:
         """mean, log(std / sigma), right, down of (3, height, width), sides multiples of 8."""
         feed = {"planes": planes[None], "sigma": sigma[None]}
-        return [out[0] for out in self.session.run(["mean", "log_std", "right", "down"], feed)]
+        import onnxruntime
+
+        options = onnxruntime.RunOptions()  # what a piece needed goes back to the system when it is done
+        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+        return [out[0] for out in self.session.run(["mean", "log_std", "right", "down"], feed, options)]
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -125,7 +129,6 @@ def _load(path: Path) -> Model:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # pieces run side by side instead: same bytes
-    options.enable_cpu_mem_arena = False  # what a piece needed is there again for what writes the file
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)

@@ -25,7 +25,7 @@ class Direct(Sampler):
     """The field's own mean and standard deviation."""
 
     name: ClassVar[str] = "direct"
-    title: ClassVar[str] = "One pass"
+    title: ClassVar[str] = "Direct"
     needs_moments: ClassVar[bool] = True
 
     particles: int = option(0, "candidate images to draw besides; mean and uncertainty do not need them", low=0)

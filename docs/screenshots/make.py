@@ -21,7 +21,7 @@ from denoiser import images
 from denoiser.data import data_folder
 
 SIZE = 1280, 800
-SHARP = {"restore": "dark", "experiment": "light"}
+SHARP = ("restore", "experiment")
 
 
 def wait(ready, seconds=400.0):
@@ -177,7 +177,7 @@ def main(folder):
             if sharp and name not in SHARP:
                 continue
             globals()[name](window, scratch)
-            for theme in (SHARP[name],) if sharp else ("light",) if name == "first" else ("light", "dark"):
+            for theme in ("light",) if name == "first" else ("light", "dark"):
                 window.set_theme(theme)
                 wait(lambda: True)
                 path = Path(folder) / f"{name}-{theme}{'@2x' if sharp else ''}.png"

@@ -180,9 +180,10 @@ def test_numbers_are_in_the_units_of_the_file(qtbot, window, clean, tmp_path, mo
     assert "white" in window.about_picture.toolTip()
 
 
-def test_a_method_that_is_not_uncertain_says_so(qtbot, window, file, monkeypatch):
-    open_(qtbot, window, monkeypatch, file)
+def test_a_method_that_is_not_uncertain_says_so(qtbot, opened):
+    window = opened
     set_method(window, "tv")
     run(qtbot, window)
+    qtbot.wait(100)  # so quick a result comes before the view has found its place
     draw(qtbot, window, "R", (10, 10), (30, 30))
     qtbot.waitUntil(lambda: "cannot be measured" in window.measuring.note.text(), timeout=LONG)

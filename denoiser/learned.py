@@ -23,6 +23,7 @@ from denoiser.calibration import QUALITIES, Calibration
 from denoiser.data import data_folder
 from denoiser.files import label, read_bytes
 from denoiser.gsm import GSM
+from denoiser.networks import open_network, run_network
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.threads import parallel
@@ -95,12 +96,8 @@ class Model:
 
     def run(self, planes: np.ndarray, sigma: np.ndarray) -> list[np.ndarray]:
         """mean, log(std / sigma), right, down of (3, height, width), sides multiples of 8."""
-        feed = {"planes": planes[None], "sigma": sigma[None]}
-        import onnxruntime
-
-        options = onnxruntime.RunOptions()  # what a piece needed goes back to the system when it is done
-        options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-        return [out[0] for out in self.session.run(["mean", "log_std", "right", "down"], feed, options)]
+        found = run_network(self.session, ["mean", "log_std", "right", "down"], planes=planes[None], sigma=sigma[None])
+        return [out[0] for out in found]
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -125,13 +122,8 @@ def _load(path: Path) -> Model:
         data = read_bytes(path)
     except OSError as error:
         raise ValueError(f"{label(path)}: {error.strerror or 'cannot be read'}") from None
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # pieces run side by side instead: same bytes
-    options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+        session = open_network(data)
         properties = session.get_modelmeta().custom_metadata_map
     except Exception:  # onnxruntime has an exception of its own for every kind of damage
         raise ValueError(f"{label(path)}: not an ONNX model, or a damaged one") from None

@@ -14,6 +14,7 @@ import numpy as np
 from denoiser.colour import OPPONENT
 from denoiser.data import data_folder
 from denoiser.files import read_bytes
+from denoiser.networks import open_network, run_network
 from denoiser.threads import parallel
 
 BLOCK = 8  # pixels a side of what is spoken about
@@ -78,16 +79,10 @@ def _read(part: np.ndarray) -> Readings:
 
 def _run(planes: np.ndarray) -> np.ndarray:
     """(n, 3, height, width) -> (n, 30, blocks), as `training.meter.Meter` has it."""
-    said: np.ndarray = _session().run(["said"], {"planes": planes})[0]
+    (said,) = run_network(_session(), ["said"], planes=planes)
     return np.clip(said.reshape(*said.shape[:2], -1).astype(np.float64), *_ENDS)
 
 
 @cache
 def _session() -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # squares run side by side instead: same bytes
-    options.log_severity_level = 4
-    data = read_bytes(data_folder("models") / "noise-1.onnx")
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+    return open_network(read_bytes(data_folder("models") / "noise-1.onnx"))

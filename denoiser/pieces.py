@@ -211,6 +211,5 @@ class Canvas:
         """The standard deviations so far, nan where pieces are missing."""
         if self._std is None:
             return np.broadcast_to(self._mean.dtype.type(self._spread / max(self._seen, 1e-9)), self._mean.shape)
-        return (
-            np.where(self.done[..., None], self._std, self._std.dtype.type(np.nan)) if not self.complete else self._std
-        )
+        done = self.done
+        return self._std if self.complete else np.where(done[..., None], self._std, self._std.dtype.type(np.nan))

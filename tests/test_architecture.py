@@ -38,7 +38,7 @@ FLOORS = [
         "pieces",
         "units",
     ],
-    ["colour", "random_fields", "threads"],
+    ["colour", "networks", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

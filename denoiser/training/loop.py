@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import os
 import time
@@ -66,8 +65,7 @@ class State:
         return State(network, copy.deepcopy(network), Muon(network.parameters()), curve=[])
 
     def save(self, path: Path) -> None:
-        """By a temporary file beside it, so that a kill leaves the old one or the new one."""
-        beside = path.with_name(path.name + ".part")
+        """So that `load` can go on from it."""
         content = {
             "shape": self.network.shape._asdict(),
             "network": self.network.state_dict(),
@@ -76,11 +74,7 @@ class State:
             "counts": (self.step, self.seconds, self.norm),
             "curve": self.curve,
         }
-        with open(beside, "wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+        write_checkpoint(content, path)
 
     @staticmethod
     def load(path: Path) -> State:
@@ -92,6 +86,16 @@ class State:
         state.step, state.seconds, state.norm = content["counts"]
         state.curve = content["curve"]
         return state
+
+
+def write_checkpoint(content: dict[str, Any], path: Path) -> None:
+    """By a temporary file beside it, so that a kill leaves the old one or the new one."""
+    beside = path.with_name(path.name + ".part")
+    with open(beside, "wb") as file:
+        torch.save(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -203,12 +207,6 @@ def _ahead(make: Callable[[], Batch]) -> Iterator[Iterator[Batch]]:
                 yield this
 
         yield batches()
-
-
-def append_line(path: Path, entry: dict[str, Any]) -> None:
-    """One line of JSON more."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(entry) + "\n")
 
 
 def described(recipe: Recipe) -> dict[str, Any]:

@@ -22,13 +22,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from denoiser.files import write_bytes
+from denoiser.noise_meter import LAGS, LEAST
 from denoiser.training.export import Graph, model_bytes
-from denoiser.training.meter_samples import LAGS, Square, Squares
+from denoiser.training.loop import write_checkpoint
+from denoiser.training.meter_samples import Square, Squares
 from denoiser.training.network import CENTRE, Block
 from denoiser.training.photographs import Photographs, find
 
 UNIT = 16.0  # grey levels that become 1 inside
-LEAST = 0.2  # grey levels: weaker noise than that looks like this
 CHANNELS = (24, 32, 48, 64)
 _SMALL = 0.02  # added before the logarithm
 _DIM = 0.1  # of brightness beside the logarithms
@@ -156,7 +157,7 @@ def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 10, r
         if time.monotonic() - told > 30:
             told = time.monotonic()
             print(f"step {step}, {100 * done:.0f} %, loss {np.mean(losses[-200:]):.3f}", flush=True)
-            torch.save(
+            write_checkpoint(
                 {
                     "meter": meter.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(),
                     "step": step, "spent": time.monotonic() - begun,

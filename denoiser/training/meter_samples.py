@@ -11,11 +11,10 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 
 from denoiser.camera import camera_noise
 from denoiser.colour import OPPONENT
-from denoiser.training.noises import planes_of_channels, planes_of_grey, smooth_field
+from denoiser.noise_meter import BLOCK, LAGS
+from denoiser.training.noises import photon_spread, planes_of_channels, planes_of_grey, smooth_field
 from denoiser.training.photographs import GREY, Photographs, turned
 
-BLOCK = 8  # pixels a side of what the meter speaks about
-LAGS = (1, 2, 4)  # pixels apart at which it tells the correlation, along rows and along columns
 #: What is drawn how often.
 KINDS = {"none": 0.14, "white": 0.32, "poisson": 0.12, "varying": 0.04, "camera": 0.38}
 _GREY = {"none": 0.3, "white": 0.5, "poisson": 0.5, "varying": 0.5, "camera": 0.1}  # of them are grey
@@ -124,7 +123,7 @@ class Squares:
             return np.repeat(level * smooth_field(self.size + BLOCK, rng)[..., None], 3, axis=2)
         if kind == "poisson":
             read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            return np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
+            return photon_spread(level, read, clean)
         return np.full(clean.shape, level)
 
     def _field(self, grey: bool) -> np.ndarray:

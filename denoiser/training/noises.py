@@ -67,17 +67,16 @@ class Noises:
             spread = np.full((size, size, 3), level)
         elif kind == "varying":
             spread = np.repeat(level * smooth_field(size, rng)[..., None], 3, axis=2)
-        else:  # var = gain * x + read^2, `level` at mid-grey
+        else:
             read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            spread = np.sqrt((level**2 - read**2) / 128 * np.maximum(clean, 0) + read**2)
+            spread = photon_spread(level, read, clean)
         field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
         noisy = clean + spread * field
         rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
         if rounding:
             noisy = np.round(np.clip(noisy, 0, 255))
         if kind == "poisson" and rng.random() < 0.7:  # the map is read off the noisy picture
-            guide = np.maximum(_blurred(noisy), 0)
-            spread = np.sqrt((level**2 - read**2) / 128 * guide + read**2)
+            spread = photon_spread(level, read, _blurred(noisy))
         spread = np.sqrt(spread**2 + rounding)
         if colours == "grey":  # one field of noise in three equal channels
             return Batch(*(planes_of_grey(field[..., 0]) for field in (clean, noisy, spread)))
@@ -159,6 +158,11 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
     from scipy.ndimage import uniform_filter
 
     return uniform_filter(channels, (7, 7, 1), mode="mirror")
+
+
+def photon_spread(level: np.float32, read: np.float32, brightness: np.ndarray) -> np.ndarray:
+    """Standard deviation of Poisson-Gaussian noise: var = gain * x + read^2, which is level^2 at mid-grey."""
+    return np.sqrt((level**2 - read**2) / 128 * np.maximum(brightness, 0) + read**2)
 
 
 def smooth_field(size: int, rng: np.random.Generator) -> np.ndarray:

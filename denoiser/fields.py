@@ -97,11 +97,14 @@ def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
 
 
 def posteriors(
-    prior: Prior, planes: np.ndarray, sigmas: list[float | np.ndarray], origin: tuple[int, int]
+    prior: Prior, planes: np.ndarray, sigmas: list[float | np.ndarray], origin: tuple[int, int], grained: bool
 ) -> list[Posterior]:
-    """A target for each plane (planes, height, width) whose noise is `sigmas`, numbers or maps, at `origin`."""
+    """A target for each plane (planes, height, width) whose noise is `sigmas`, numbers or maps, at `origin`.
+
+    grained: whether the noise is correlated from pixel to pixel; the network for such pictures is another.
+    """
     if not isinstance(prior, LearnedPrior):
         return [Posterior(prior, p, s, origin=origin) for p, s in zip(planes, sigmas, strict=True)]
     noise = np.stack([np.broadcast_to(np.asarray(s, np.float32), planes.shape[1:]) for s in sigmas])
-    found = predict(planes.astype(np.float32), noise, prior.passes, model=prior.model)
+    found = predict(planes.astype(np.float32), noise, prior.passes, model=prior.model, grained=grained)
     return [LearnedPosterior(*plane, origin=origin) for plane in zip(*found, strict=True)]

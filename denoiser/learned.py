@@ -12,7 +12,7 @@ mean and standard deviation. Particles are drawn by any sampler from `LearnedPos
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from denoiser.posterior import Posterior
 from denoiser.priors import Prior
 from denoiser.threads import parallel
 
+SIBLINGS = ("grey", "grain")  # pictures that may have a network of their own: see `load_model`
 ALIGNED = 8  # pieces begin at multiples of this: the network's coarsest pixels
 _SIDE = 768  # pixels of a piece at most, without its halo: a fifth of a gigabyte inside the network
 _TURNS = {"fast": (), "normal": (3, 5, 6), "best": tuple(range(1, 8))}  # beside the picture as it stands
@@ -75,24 +76,24 @@ class Model:
     """A network, ready to run, and what is known about it.
 
     halo: pixels around a piece that change it. card: the file beside it, with the calibration.
-    grey: another network for grey pictures, if there is one.
+    siblings: other networks for some pictures, by what these have that others have not (`SIBLINGS`).
     """
 
     session: Any
     halo: int
     card: dict[str, Any]
     path: Path
-    grey: Model | None = None
+    siblings: dict[str, Model] = field(default_factory=dict)
 
-    def of(self, planes: int) -> Model:
-        """The network for pictures of one plane or of three."""
-        return self.grey if planes == 1 and self.grey is not None else self
+    def of(self, planes: int, grained: bool = False) -> Model:
+        """The network for pictures of one plane or of three, whose noise is white or has grain."""
+        return self.siblings.get("grey" if planes == 1 else "grain" if grained else "", self)
 
     @property
     def files(self) -> list[Path]:
         """All that decides what it says, as far as they exist."""
         mine = [self.path, self.path.with_suffix(".json")]
-        return [*(file for file in mine if file.is_file()), *(self.grey.files if self.grey is not None else [])]
+        return [*(f for f in mine if f.is_file()), *(f for model in self.siblings.values() for f in model.files)]
 
     def run(self, planes: np.ndarray, sigma: np.ndarray) -> list[np.ndarray]:
         """mean, log(std / sigma), right, down of (3, height, width), sides multiples of 8."""
@@ -109,7 +110,8 @@ class Model:
 def load_model(name_or_path: str | Path = "learned") -> Model:
     """The network that comes with the program, or that of an ONNX file of `denoise train`, with the card beside it.
 
-    Where NAME-grey.onnx lies beside NAME.onnx, it is what grey pictures are given to.
+    NAME-grey.onnx beside NAME.onnx is what grey pictures are given to, NAME-grain.onnx colour pictures whose noise is
+    correlated, as a camera's is.
     """
     if str(name_or_path) == "learned":
         name_or_path = data_folder("models") / "learned-2.onnx"
@@ -130,10 +132,11 @@ def _load(path: Path) -> Model:
     halo = properties.get("halo", "")
     if properties.get("format") != "denoiser-learned" or not halo.isdecimal() or int(halo) > 1024:
         raise ValueError(f"{label(path)}: an ONNX model, but not one of `denoise train`")
-    beside = path.with_name(f"{path.stem}-grey.onnx")
-    grey = _load(beside) if beside.is_file() else None
+    beside = {kind: path.with_name(f"{path.stem}-{kind}.onnx") for kind in SIBLINGS}
+    siblings = {kind: _load(file) for kind, file in beside.items() if file.is_file()}
     reach = -(-int(halo) // ALIGNED) * ALIGNED
-    return Model(session, max(reach, grey.halo if grey else 0), _card(path.with_suffix(".json")), path, grey)
+    reach = max([reach, *(sibling.halo for sibling in siblings.values())])
+    return Model(session, reach, _card(path.with_suffix(".json")), path, siblings)
 
 
 def _card(path: Path) -> dict[str, Any]:
@@ -160,6 +163,7 @@ def predict(
     quality: str = "fast",
     *,
     model: Model | None = None,
+    grained: bool = False,
     edges: bool = True,
 ) -> Prediction:
     """Mean, standard deviation and edges of every pixel, float32.
@@ -168,6 +172,7 @@ def predict(
     (`denoiser.colour`), grey levels 0..255 before they became planes.
     sigma: standard deviation of the noise: one number, or an array that broadcasts to the planes' shape.
     quality: "fast" is one pass, "normal" the average of four, "best" of all eight flips and turns of the picture.
+    grained: whether the noise is correlated from pixel to pixel, as a camera's is.
     edges: without them `right` and `down` are empty, and memory is half.
     The picture is cut into pieces that do not depend on the number of threads; they overlap by what the network sees,
     so that they equal the whole to rounding.
@@ -179,7 +184,7 @@ def predict(
     noise = np.broadcast_to(np.asarray(sigma, np.float32), planes.shape)
     if not np.isfinite(noise).all() or (noise < 0).any():
         raise ValueError("sigma must be finite numbers >= 0")
-    model = (model or load_model()).of(len(planes))
+    model = (model or load_model()).of(len(planes), grained)
     out = Prediction(*(np.empty(planes.shape if edges or k < 2 else (0, 0, 0), np.float32) for k in range(4)))
 
     def piece(corner: tuple[int, int]) -> None:

@@ -19,6 +19,7 @@ from denoiser.units import Units
 
 _NODES = 17  # of a curve that is made from a formula
 _LEAST = 0.01  # of the strongest plane or channel: what there is of noise where there is none, for the solver
+_GRAINED = 1.3**2  # pixels over which noise is correlated, from which on it has grain
 KINDS = ("white", "poisson", "camera")
 
 
@@ -130,11 +131,16 @@ class Noise:
         return np.stack([channel.map(np.asarray(brightness, np.float64)) for channel in self.channels])
 
     @property
+    def grained(self) -> bool:
+        """Whether it is correlated from pixel to pixel, as a camera's is."""
+        return max(plane.area for plane in (self.planes or self.channels)) > _GRAINED
+
+    @property
     def grain(self) -> str:
         """The correlation in words, such as "grain of about 2 pixels (5 in colour)"; empty for white noise."""
-        sides = [plane.area**0.5 for plane in (self.planes or self.channels)]
-        if max(sides) <= 1.3:
+        if not self.grained:
             return ""
+        sides = [plane.area**0.5 for plane in (self.planes or self.channels)]
         words = f"grain of about {max(sides[0], 1):.0f} pixel{'s' if round(sides[0]) > 1 else ''}"
         return words + (f" ({max(sides[1:]):.0f} in colour)" if len(sides) > 1 else "")
 

@@ -243,7 +243,8 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
     else:
         sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
         sigmas = frame.sigmas(sigma, request.chroma)
-    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
+    grained = isinstance(request.noise, Noise) and request.noise.grained
+    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left), grained)
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
     latest: list[Estimate | None] = [None] * len(running)

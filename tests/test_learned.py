@@ -8,14 +8,15 @@ import naive
 import numpy as np
 import pytest
 
-from denoiser import learned
+from denoiser import denoise, learned
 from denoiser.calibration import Calibration
-from denoiser.colour import to_planes
+from denoiser.colour import to_channels, to_planes
 from denoiser.data import data_folder
-from denoiser.fields import load_field
+from denoiser.fields import load_field, noise_factors
 from denoiser.images import read
-from denoiser.learned import LearnedPosterior, load_model, predict, ties
+from denoiser.learned import SIBLINGS, LearnedPosterior, load_model, predict, ties
 from denoiser.metrics import coverage, joint_coverage, psnr
+from denoiser.noise import add_noise, estimate_noise
 from denoiser.samplers import make_sampler
 from denoiser.threads import set_threads
 
@@ -276,16 +277,34 @@ def test_particles_hold_means_of_blocks(cat):
     assert joint_coverage(cat, independent)["4x4"] < 0.8  # what fails without the edges
 
 
-def test_a_network_for_grey_pictures_beside(tmp_path):
-    """Here the same one without a card: other deviations for grey pictures, the same for colour, another key."""
+@pytest.mark.parametrize("kind", SIBLINGS)
+def test_a_network_of_their_own_for_some_pictures(tmp_path, kind):
+    """Here the same one without a card: other deviations for its pictures, the same for others, another key."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         for ending in (".onnx", ".json"):
             shutil.copy(load_model().path.with_suffix(ending), tmp_path / folder / f"mine{ending}")
-    shutil.copy(load_model().path, tmp_path / "two" / "mine-grey.onnx")
+    shutil.copy(load_model().path, tmp_path / "two" / f"mine-{kind}.onnx")
     planes = np.random.default_rng(0).normal(120, 20, (3, 16, 16)).astype(np.float32)
     one, two = (tmp_path / folder / "mine.onnx" for folder in ("one", "two"))
-    for count, same in ((1, False), (3, True)):
-        found = [predict(planes[:count], 20, model=load_model(path)).std for path in (one, two)]
-        assert np.array_equal(*found) == same
+    for count, grained in ((1, False), (3, False), (1, True), (3, True)):
+        found = [predict(planes[:count], 20, model=load_model(path), grained=grained).std for path in (one, two)]
+        assert np.array_equal(*found) == (count == 3 if kind == "grey" else count == 1 or not grained)
     assert load_field(one).fingerprint != load_field(two).fingerprint
+
+
+def test_noise_with_grain_goes_to_the_network_for_it():
+    """The same levels, once as they were measured and once as the map of them: the network is another."""
+    clean = read(data_folder("sample_images") / "coffee.png").pixels[:96, :96].astype(float)
+    picture = add_noise(clean, "camera:12800", np.random.default_rng(0))
+    measured = estimate_noise(picture, channel_axis=-1)
+    white = replace(measured, planes=tuple(replace(plane, correlation=((1.0,),)) for plane in measured.planes))
+    assert (measured.grained, white.grained) == (True, False)
+    means = [denoise(picture, noise=noise, channel_axis=-1).mean for noise in (measured, white)]
+    model = load_model()
+    planes = to_planes(picture)
+    for mean, network in zip(means, (model.siblings["grain"], replace(model, siblings={})), strict=True):
+        factors = noise_factors(load_field("learned"), measured, 3)
+        sigma = measured.plane_maps(picture) * np.array(factors)[:, None, None]
+        expected = to_channels(predict(planes, sigma, "normal", model=network).mean)
+        np.testing.assert_allclose(mean, expected, atol=1e-3)

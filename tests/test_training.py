@@ -188,6 +188,26 @@ def test_the_map_is_the_noise(photos, kind):
         assert not promised[:, 1:].any()
 
 
+@pytest.mark.parametrize(("noise", "low", "high"), [("white", 0, 0), ("all", 0.2, 0.5), ("camera", 0.7, 0.9)])
+def test_what_noise_is_to_be_learned(photos, noise, low, high):
+    maker = noises.Noises(Photographs(find([photos])), np.random.default_rng(0), "colour", noise)
+    odds = dict(zip(maker.kinds, maker.odds, strict=True))
+    assert low <= odds["camera", "colour"] <= high
+    maker.batch(2, 80)
+    assert bool(maker.bank) == (noise != "white")
+
+
+def test_colours_are_mostly_soft_and_seldom_vivid():
+    crop = np.random.default_rng(0).uniform(80, 160, (96, 96, 3)).astype(np.float32)
+    rng = np.random.default_rng(1)
+    made = [noises.recoloured(crop, rng) for _ in range(200)]
+    fine = np.array([np.diff(noises.planes_of_channels(m), axis=2).std(axis=(1, 2)) for m in made])
+    whole = np.diff(noises.planes_of_channels(crop), axis=2).std(axis=(1, 2))
+    assert 0.6 < np.mean(fine[:, 1] < 0.5 * whole[1]) < 0.85
+    assert 0.01 < np.mean([m.mean(axis=(0, 1)).min() < 20 for m in made]) < 0.1
+    assert np.median(fine[:, 0] / whole[0]) == pytest.approx(1, abs=1e-3)
+
+
 def test_folders_without_pictures(tmp_path):
     with pytest.raises(ValueError, match="no such folder"):
         find([tmp_path / "none"])

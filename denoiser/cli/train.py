@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--validate", type=Path, metavar="FOLDER", help="other photographs, to measure on")
     parser.add_argument("--rate", type=positive, help="learning rate (default: 2e-3, with --from 5e-4)")
     parser.add_argument("--colours", choices=("grey", "colour", "both"), default="both", help="default: both")
+    parser.add_argument("--noise", choices=("white", "camera", "all"), default="all", help="to remove; default: all")
     parser.add_argument("--batch", type=whole(2), default=14, help="crops a step (default: 14)")
     parser.add_argument("--seed", type=whole(0), default=0, help="default: 0")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress lines")
@@ -45,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         wrong(f"`denoise train` needs {error.name}: pip install 'mpsvgd[train]'")
     rate = arguments.rate or (5e-4 if arguments.start else 2e-3)
-    recipe = Recipe(arguments.minutes, arguments.colours, arguments.batch, rate=rate, seed=arguments.seed)
+    recipe = Recipe(
+        arguments.minutes, arguments.colours, arguments.noise, arguments.batch, rate=rate, seed=arguments.seed
+    )
     lines = _Lines(60 * arguments.minutes, arguments.quiet)
     card = learn(
         arguments.photos, arguments.out, recipe, start=arguments.start, validate=arguments.validate, report=lines

@@ -26,33 +26,37 @@ _ENOUGH = 3000  # pixels in a bin that count as much as all of its noise level
 _SHIFT_LEVELS = (4.0, 16.0, 32.0, 80.0)
 _SHIFTS = (-5.0, -4.0, -3.0, -2.5, -2.0, -1.5, -1.0, 0.0)
 _COLOURED = 80.0  # grey levels of noise that a colour picture learned with, about; a grey one's plane goes further
-_ISOS = (800.0, 3200.0, 12800.0)
+_ISOS = (800.0, 3200.0, 12800.0, 40000.0)
 _DRAWS = 60
 
 
-def calibrate(model: Model, pictures: Sequence[np.ndarray], colours: str = "both", few: int = 5) -> dict[str, Any]:
+def calibrate(
+    model: Model, pictures: Sequence[np.ndarray], colours: str = "both", noise: str = "all", few: int = 5
+) -> dict[str, Any]:
     """The card's table from clean RGB pictures (height, width, 3), 0..255; `few` of them are sampled for the edges.
 
-    colours: of the pictures that the network is for: "grey", "colour" or "both".
+    colours, noise: what the network is for, as in `Recipe`.
     """
-    bare = replace(model, card={}, grey=None)
+    bare = replace(model, card={}, siblings={})
     factors = {}
     for quality in QUALITIES:
         chosen = pictures if quality == "fast" else pictures[::4]  # eight times the work
-        factors[quality] = [_table(*plane) for plane in _misses(bare, chosen, quality, colours)]
+        factors[quality] = [_table(*plane) for plane in _misses(bare, chosen, quality, colours, noise)]
     table = {"levels": list(LEVELS), "ratios": list(RATIOS), "factors": factors}
     marginal = replace(bare, card={"calibration": {**table, "shifts": [0.0] * len(LEVELS)}})
-    shifts = [_shift(marginal, pictures[:few], level, colours) for level in _SHIFT_LEVELS]
-    table["shifts"] = np.interp(np.log(LEVELS), np.log(_SHIFT_LEVELS), shifts).round(3).tolist()
+    kind = "camera" if noise == "camera" else "colour" if colours == "colour" else "grey"
+    strengths = _ISOS if noise == "camera" else _SHIFT_LEVELS
+    levels, shifts = zip(*(_shift(marginal, pictures[:few], kind, strength) for strength in strengths), strict=True)
+    table["shifts"] = np.interp(np.log(LEVELS), np.log(levels), shifts).round(3).tolist()
     Calibration.parse(table, model.path)
     return table
 
 
-def _misses(model: Model, pictures: Sequence[np.ndarray], quality: str, colours: str) -> list[np.ndarray]:
+def _misses(model: Model, pictures: Sequence[np.ndarray], quality: str, colours: str, noise: str) -> list[np.ndarray]:
     """Of each of three planes: sigma, std / sigma and |error| / std of all pixels with noise, shape (3, pixels)."""
     seen: list[list[np.ndarray]] = [[np.empty((3, 0), np.float32)] for _ in range(3)]
     for number, picture in enumerate(pictures):
-        for clean, noisy, sigma in _trials(picture, colours, number):
+        for clean, noisy, sigma in _trials(picture, colours, noise, number):
             found = predict(noisy, sigma, quality, model=model, edges=False)
             for plane in range(3):
                 if sigma[plane].all():
@@ -61,15 +65,15 @@ def _misses(model: Model, pictures: Sequence[np.ndarray], quality: str, colours:
     return [np.concatenate(plane, axis=1) for plane in seen]
 
 
-def _trials(picture: np.ndarray, colours: str, seed: int) -> Iterator[Batch]:
+def _trials(picture: np.ndarray, colours: str, noise: str, seed: int) -> Iterator[Batch]:
     """A picture with white noise of every level, in colour and in grey, and as a camera would have taken it."""
     rng = np.random.default_rng(seed)
-    for level in LEVELS:
+    for level in LEVELS if noise != "camera" else ():
         if colours != "grey" and level <= _COLOURED:
             yield with_noise(picture, "colour", level, rng)
         if colours != "colour":
             yield with_noise(picture, "grey", level / float(np.sqrt(3)), rng)
-    if colours != "grey":
+    if colours != "grey" and noise != "white":
         for iso in _ISOS:
             yield with_noise(picture, "camera", iso, rng)
 
@@ -98,21 +102,31 @@ def _factors(ratio: np.ndarray, miss: np.ndarray) -> list[float]:
     return row
 
 
-def _shift(model: Model, pictures: Sequence[np.ndarray], level: float, colours: str) -> float:
-    """What is added to the logits of the edges so that differences and block means hold their 90 % best."""
+def _shift(model: Model, pictures: Sequence[np.ndarray], kind: str, strength: float) -> tuple[float, float]:
+    """The noise level of the first plane, and what to add to the logits of the edges for such noise.
+
+    With it differences and block means hold their 90 % best. kind, strength: "grey", "colour" or "camera", and the
+    level of the white noise, or the ISO.
+    """
     sampler = make_sampler("direct", {"particles": _DRAWS})
-    errors = np.zeros(len(_SHIFTS))
+    errors, levels = np.zeros(len(_SHIFTS)), []
     for number, picture in enumerate(pictures):
-        kind, unit = ("colour", 1.0) if colours == "colour" else ("grey", float(np.sqrt(3)))
-        clean, noisy, sigma = with_noise(picture, kind, level / unit, np.random.default_rng(number))
+        told = strength / float(np.sqrt(3)) if kind == "grey" else strength
+        clean, noisy, sigma = with_noise(picture, kind, told, np.random.default_rng(number))
+        levels.append(float(sigma[0].mean()))
         found = predict(noisy, sigma, model=model)
         for k, shift in enumerate(_SHIFTS):
             field = LearnedPosterior(found.mean[0], found.std[0], found.right[0] + shift, found.down[0] + shift)
             (last,) = sampler.estimates(field, np.random.default_rng(number))
             shares = joint_coverage(clean[0], field.pictures(last.mean, last.std, last.samples)[2])
             errors[k] += sum((share - 0.9) ** 2 for name, share in shares.items() if name != "pixels")
+    return float(np.mean(levels)), _lowest(errors)
+
+
+def _lowest(errors: np.ndarray) -> float:
+    """The shift of the smallest error, between the nodes by a parabola."""
     best = int(errors.argmin())
-    if 0 < best < len(_SHIFTS) - 1:  # between the nodes, by a parabola
+    if 0 < best < len(_SHIFTS) - 1:
         a, b, _ = np.polyfit(_SHIFTS[best - 1 : best + 2], errors[best - 1 : best + 2], 2)
         return float(np.clip(-b / (2 * a), _SHIFTS[best - 1], _SHIFTS[best + 1])) if a > 0 else _SHIFTS[best]
     return _SHIFTS[best]

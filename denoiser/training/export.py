@@ -13,7 +13,17 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from denoiser.files import label, read_bytes, write_bytes
-from denoiser.training.network import CENTRE, LOG_STD, LOGIT, PLANE_UNIT, SIGMA_UNIT, Network, Shape, receptive_field
+from denoiser.training.network import (
+    CENTRE,
+    DETAIL,
+    LOG_STD,
+    LOGIT,
+    PLANE_UNIT,
+    SIGMA_UNIT,
+    Network,
+    Shape,
+    receptive_field,
+)
 
 _OPSET = 17
 # torch has the four pixels of a block side by side for each plane, ONNX the three planes for each pixel
@@ -79,7 +89,11 @@ def to_onnx(network: Network) -> bytes:
     fine = g.add("Add", fine, g.shuffle(g.convolution(middle, "from_quarter")))
     fine = g.blocks(fine, "half_up")
     noise = g.shuffle(g.convolution(fine, "noise"))
-    g.add("Sub", "planes", g.add("Mul", "sigma", noise), name="mean")
+    share = g.add("Mul", "sigma", g.constant(1 / np.reshape(DETAIL, (1, 3, 1, 1))))
+    doubt = g.add("Add", g.constant(1.0), g.add("Mul", share, share))
+    seen = g.add("Add", g.add("Div", centred, doubt), g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
+    removed = g.add("Mul", g.add("Div", "sigma", g.add("Sqrt", doubt)), noise)
+    g.add("Sub", seen, removed, name="mean")
     rest = g.shuffle(g.convolution(g.add("Relu", g.convolution(fine, "head")), "rest"))
     parts = ["free_log_std", "free_right", "free_down"]
     g.nodes.append(helper.make_node("Split", [rest, g.constant([3, 3, 3], np.int64)], parts, axis=1))

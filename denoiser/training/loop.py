@@ -32,6 +32,7 @@ class Recipe:
 
     minutes: float = 90.0  # of running, over all resumptions; the learning rate follows them
     colours: str = "both"  # of the pictures: "grey", "colour" or "both"
+    noise: str = "all"  # that it learns to remove: "white" (Poisson too), "camera" (mostly) or "all"
     batch: int = 14  # crops a step
     size: int = 104  # pixels a side of a crop
     rate: float = 2e-3  # of Muon, after a short warm-up; then a cosine to zero
@@ -126,7 +127,7 @@ def train(
     """
     torch.set_num_threads(1)
     total = 60 * recipe.minutes
-    noises = Noises(photographs, np.random.default_rng([recipe.seed, state.step]), recipe.colours)
+    noises = Noises(photographs, np.random.default_rng([recipe.seed, state.step]), recipe.colours, recipe.noise)
     last_save = last_validation = last_report = began = time.monotonic()
     before = state.seconds
     losses = np.zeros(3)

@@ -18,6 +18,9 @@ PLANE_UNIT, SIGMA_UNIT = 128.0, 64.0
 #: Bounds of the heads' outputs: std / sigma in 0.002..20, see `denoiser.learned` for the edges' logits.
 LOG_STD = (-6.0, 3.0)
 LOGIT = (-5.0, 9.0)
+#: About how far a plane's pixels are from their neighbourhood, in grey levels. Colours are soft: where the noise is
+#: stronger than that, the mean is built anew; taking noise off errs in proportion to it. Brightness is not.
+DETAIL = (float("inf"), 12.0, 9.0)
 
 
 class Shape(NamedTuple):
@@ -72,6 +75,7 @@ class Network(nn.Module):
         self.noise = nn.Conv2d(half, 12, 3, padding=1)
         self.head = nn.Conv2d(half, shape.head, 3, padding=1)
         self.rest = nn.Conv2d(shape.head, 36, 1)
+        self.register_buffer("detail", torch.tensor(DETAIL).reshape(1, 3, 1, 1), persistent=False)
         self.register_buffer("centre", torch.tensor(CENTRE).reshape(1, 3, 1, 1), persistent=False)
         nn.init.zeros_(self.noise.weight)
         nn.init.zeros_(self.rest.weight)
@@ -91,7 +95,9 @@ class Network(nn.Module):
             shared = fine if share == 1 else share * fine + (1 - share) * fine.detach()
             rest = F.pixel_shuffle(self.rest(F.relu(self.head(shared))), 2).float()
         log_std, right, down = rest.split(3, dim=1)
-        return Potentials(planes - sigma * noise, log_std.clamp(*LOG_STD), right.clamp(*LOGIT), down.clamp(*LOGIT))
+        doubt = 1 + (sigma / self.detail) ** 2
+        mean = self.centre + (planes - self.centre) / doubt - sigma / doubt.sqrt() * noise
+        return Potentials(mean, log_std.clamp(*LOG_STD), right.clamp(*LOGIT), down.clamp(*LOGIT))
 
 
 def multiplications(shape: Shape) -> float:

@@ -21,8 +21,11 @@ KINDS = {
     ("camera", "grey"): 0.05,
     ("camera", "colour"): 0.16,
 }
+_CAMERA = {"all": 1, "white": 0, "camera": 8}  # how much more often camera noise is drawn, by what is to be learned
 _STRONGEST = 75.0  # grey levels
 _QUANTISED = 0.15  # of the pictures with white or Poisson noise are 8-bit ones, clipped at black and white
+_SOFT = 0.75  # of the pictures have colours less sharp than their brightness
+_DYED, _STRONG = 0.05, 0.06  # of the pictures are in one or two channels alone; in very strong colours
 _BANK, _SQUARE = 160, 256  # camera pictures that are held, and their side
 _REDUCED = 0.35  # of the camera pictures are as sharp as a reduced photograph
 
@@ -38,18 +41,21 @@ class Batch(NamedTuple):
 class Noises:
     """Draws batches; camera noise is dear, so a bank of such pictures is kept and slowly renewed."""
 
-    def __init__(self, photographs: Photographs, rng: np.random.Generator, colours: str = "both") -> None:
+    def __init__(
+        self, photographs: Photographs, rng: np.random.Generator, colours: str = "both", noise: str = "all"
+    ) -> None:
         self.photographs, self.rng = photographs, rng
         self.kinds = [kind for kind in KINDS if colours in ("both", kind[1])]
-        odds = np.array([KINDS[kind] for kind in self.kinds])
+        odds = np.array([KINDS[kind] * (_CAMERA[noise] if kind[0] == "camera" else 1) for kind in self.kinds])
         self.odds = odds / odds.sum()
+        self.camera = any(kind == "camera" and odds for (kind, _), odds in zip(self.kinds, self.odds, strict=True))
         self.bank: list[Batch] = []
         self.made = 0
 
     def batch(self, count: int, size: int) -> Batch:
         """`count` samples."""
         chosen = self.rng.choice(len(self.kinds), count, p=self.odds)
-        if self.made < _BANK or self.made % 2 == 0:
+        if self.camera and (self.made < _BANK or self.made % 2 == 0):
             self._renew()
         self.made += 1
         samples = [self._sample(*self.kinds[int(k)], size=size) for k in chosen]
@@ -60,8 +66,7 @@ class Noises:
         if kind == "camera":
             return self._from_bank(colours, size)
         clean = self.photographs.crop(size, rng).astype(np.float32)
-        if colours == "grey":
-            clean = np.repeat((clean @ GREY)[..., None], 3, axis=2)
+        clean = np.repeat((clean @ GREY)[..., None], 3, axis=2) if colours == "grey" else recoloured(clean, rng)
         level = np.float32(_STRONGEST * rng.random() ** 2)
         if kind == "white":
             spread = np.full((size, size, 3), level)
@@ -119,10 +124,31 @@ class Noises:
 
         rng = self.rng
         if rng.random() < _REDUCED:
-            return self.photographs.crop(_SQUARE, rng).astype(np.float64)
+            return recoloured(self.photographs.crop(_SQUARE, rng).astype(np.float32), rng).astype(np.float64)
         small = self.photographs.crop(int(_SQUARE / rng.uniform(1.2, 3.0)), rng)
         large = Image.fromarray(np.ascontiguousarray(small)).resize((_SQUARE, _SQUARE), Image.Resampling.BICUBIC)
-        return np.asarray(large, np.float64)
+        return recoloured(np.asarray(large, np.float32), rng).astype(np.float64)
+
+
+def recoloured(crop: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A crop (size, size, 3) in other colours: soft ones, as most cameras and JPEGs leave them, and seldom vivid ones.
+
+    Reduced photographs have ten times the fine colour detail that others have; a network that learned from them alone
+    leaves noise in the colours. Pictures of dyes have one or two channels alone.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    chance = rng.random()
+    if chance < _DYED:
+        crop = crop * rng.permutation(np.array([1, rng.integers(2), 0], np.float32))
+    elif chance < _DYED + _STRONG:
+        grey = crop.mean(axis=2, keepdims=True)
+        crop = np.clip(grey + np.float32(rng.uniform(1.5, 5)) * (crop - grey)[..., rng.permutation(3)], 0, 255)
+    if rng.random() > _SOFT:
+        return crop
+    planes = crop @ OPPONENT.T.astype(np.float32)
+    planes[..., 1:] = gaussian_filter(planes[..., 1:], rng.uniform(0.7, 2.2), mode="mirror", truncate=3, axes=(0, 1))
+    return planes @ OPPONENT.astype(np.float32)
 
 
 def camera_map(clean: np.ndarray, noisy: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from denoiser.files import label
 
 #: Reductions and how often they are drawn: a smaller picture is sharper, and free of its JPEG's blocks.
-REDUCTIONS = {1.0: 0.4, 0.7: 0.35, 0.5: 0.25}
+REDUCTIONS = {1.0: 0.3, 0.7: 0.35, 0.5: 0.35}
 #: Brightness of red, green and blue.
 GREY = np.array([0.299, 0.587, 0.114], np.float32)
 _ENDINGS = {".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm"}

@@ -85,7 +85,7 @@ def write_card(
         "validation": {**(curve[-1] if curve else {}), "nl_means": Validation(others).peers()},
     }
     write_bytes(out.with_suffix(".json"), b"{}\n")  # the model must be seen without a calibration
-    card["calibration"] = calibrate(_fresh_model(out), squares(others, _CALIBRATED), recipe.colours)
+    card["calibration"] = calibrate(_fresh_model(out), squares(others, _CALIBRATED), recipe.colours, recipe.noise)
     write_bytes(out.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())
     _plot(curve, out.with_suffix(".png"))
     return card

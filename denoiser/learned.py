@@ -153,8 +153,9 @@ def _card(path: Path) -> dict[str, Any]:
 
 
 # What the network sees of the planes: black to white and twice as much beyond. A star or hot pixel farther out would
-# spoil the picture around it (python benchmarks/units.py); what is cut off comes back afterwards.
-_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-884, -1000, -1000), (1325, 1000, 1000)))
+# spoil the picture around it (python benchmarks/units.py), and stronger colours it has never met; what is cut off comes
+# back afterwards.
+_SEEN = tuple(np.array(ends, np.float32)[:, None, None] for ends in ((-884, -400, -400), (1325, 400, 400)))
 
 
 def predict(

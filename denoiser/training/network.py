@@ -95,9 +95,9 @@ class Network(nn.Module):
             shared = fine if share == 1 else share * fine + (1 - share) * fine.detach()
             rest = F.pixel_shuffle(self.rest(F.relu(self.head(shared))), 2).float()
         log_std, right, down = rest.split(3, dim=1)
-        doubt = 1 + (sigma / self.detail) ** 2
-        mean = self.centre + (planes - self.centre) / doubt - sigma / doubt.sqrt() * noise
-        return Potentials(mean, log_std.clamp(*LOG_STD), right.clamp(*LOGIT), down.clamp(*LOGIT))
+        ratio = (sigma / self.detail) ** 2
+        taken = (planes - self.centre) * (ratio / (1 + ratio)) + sigma / (1 + ratio).sqrt() * noise
+        return Potentials(planes - taken, log_std.clamp(*LOG_STD), right.clamp(*LOGIT), down.clamp(*LOGIT))
 
 
 def multiplications(shape: Shape) -> float:

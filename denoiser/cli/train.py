@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Learn, and say how it goes."""
     if not arguments.minutes > 0:
         wrong("--minutes must be > 0")
+    if arguments.rate == 0:
+        wrong("--rate must be > 0")
     if not arguments.out.parent.is_dir():
         wrong(f"--out: there is no folder {arguments.out.parent}")
     try:

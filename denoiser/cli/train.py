@@ -10,6 +10,7 @@ from typing import Any
 
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.progress import duration
+from denoiser.data import install
 
 EXAMPLES = """\
 examples:
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         from denoiser.training.loop import Recipe
         from denoiser.training.session import learn
     except ModuleNotFoundError as error:
-        wrong(f"`denoise train` needs {error.name}: pip install 'mpsvgd[train]'")
+        wrong(f"`denoise train` needs {error.name}: {install('train')}")
     rate = arguments.rate or (5e-4 if arguments.start else 2e-3)
     recipe = Recipe(arguments.minutes, arguments.colours, arguments.batch, rate=rate, seed=arguments.seed)
     lines = _Lines(60 * arguments.minutes, arguments.quiet)

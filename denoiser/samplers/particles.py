@@ -29,7 +29,7 @@ RAMP = 0.7  # share of the second stage in which the cap rises to the true exper
 SHAKEN = 5 / 6  # share of the second stage whose moves may be shaken: the last ones settle
 HURRY = 120  # sweeps of the second stage in which noise of variance 1 does its work; with fewer it is so much stronger
 FINE_STEP = 0.03  # first step of the second stage, in units of sigma
-WEAK = 10.0  # grey levels of noise up to which particles are widened by one number
+WEAK = 20.0  # grey levels of noise up to which particles are widened by one number
 _STRIP = 4096  # pixels whose moments are one task
 
 
@@ -116,7 +116,7 @@ class ParticleSampler(Sampler):
     first_stage: float = option(FIRST_STAGE, "share of the sweeps on the softer prior", low=0, high=1)
     tolerance: float = option(0.0, "stop when the mean moves less than this a sweep (RMS, grey levels)", low=0)
     widen: float = option(1.0, "spread of the particles around their mean is multiplied by this", low=0.1, high=10)
-    narrow: float = option(0.0, "that is divided by (noise / 10) to this power, where the noise is > 10", low=0, high=1)
+    narrow: float = option(0.0, "that is divided by (noise / 20) to this power, where the noise is > 20", low=0, high=1)
 
     @property
     def total(self) -> int:

@@ -59,7 +59,7 @@ def main() -> int:
                 cells.append(f"{np.quantile(np.concatenate([f.ravel() for f in found]), 0.9):.3f}")
                 continue
             shares = [100 * float(np.mean(f <= 1)) for f in found]
-            right &= abs(np.mean(shares) - 90) <= 3
+            right &= bool(abs(np.mean(shares) - 90) <= 3)
             cells.append(f"{np.mean(shares):.1f} ({min(shares):.0f} to {max(shares):.0f})")
         print(f"| {prior}, {quality} | {len(clean)} | " + " | ".join(cells) + " |", flush=True)
     return 0 if right else 1

@@ -110,8 +110,11 @@ def test_weights_come_back(tmp_path):
     for name, values in read_onnx(tmp_path / "a.onnx").state_dict().items():
         assert torch.allclose(values, network.state_dict()[name], rtol=1e-3, atol=1e-4), name
     (tmp_path / "b.onnx").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="not a model"):
-        read_onnx(tmp_path / "b.onnx")
+    next(network.parameters()).data[0] = math.nan
+    write_onnx(network, tmp_path / "c.onnx")
+    for name in ("b.onnx", "c.onnx"):
+        with pytest.raises(ValueError, match="not a model"):
+            read_onnx(tmp_path / name)
 
 
 # ------------------------------------------------------------------------------------------- losses
@@ -243,6 +246,10 @@ def test_a_foreign_or_damaged_checkpoint(tmp_path):
     for name in ("a", "b", "c"):
         with pytest.raises(ValueError, match="not a checkpoint"):
             read_checkpoint(tmp_path / f"{name}.pt")
+    State.fresh(SMALL).save(tmp_path / "d.pt")
+    torch.save({**read_checkpoint(tmp_path / "d.pt"), "network": {}}, tmp_path / "d.pt")
+    with pytest.raises(ValueError, match="another version"):
+        State.load(tmp_path / "d.pt")
 
 
 @pytest.mark.parametrize(

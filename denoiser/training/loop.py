@@ -80,12 +80,15 @@ class State:
 
     @staticmethod
     def load(path: Path) -> State:
-        """What `save` wrote."""
+        """What `save` wrote; ValueError for anything else."""
         content = read_checkpoint(path)
-        state = State.fresh(Shape(**content["shape"]), content["network"])
-        state.average.load_state_dict(content["average"])
-        state.optimiser.load_state_dict(content["optimiser"])
-        state.step, state.seconds, state.norm = content["counts"]
+        try:
+            state = State.fresh(Shape(**content["shape"]), content["network"])
+            state.average.load_state_dict(content["average"])
+            state.optimiser.load_state_dict(content["optimiser"])
+            state.step, state.seconds, state.norm = content["counts"]
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+            raise ValueError(f"{label(path)}: a checkpoint of another version of `denoise train`") from None
         state.curve = content["curve"]
         return state
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import denoiser
 from denoiser import threads
+from denoiser.data import install
 
 PATIENCE = 10.0  # seconds until a scheduler or its first worker must have answered
 _T = TypeVar("_T")
@@ -150,7 +151,7 @@ class Cluster(Executor):
         try:
             import distributed
         except ImportError:
-            raise ValueError("a cluster needs Dask: pip install 'mpsvgd[dask]'") from None
+            raise ValueError(f"a cluster needs Dask: {install('dask')}") from None
         self.address, self._lost = address, f"{address}: the connection to the scheduler was lost"
         self._cores: dict[str, int] = {}  # worker -> cores of its machine
         try:

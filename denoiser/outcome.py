@@ -13,6 +13,7 @@ import numpy as np
 
 from denoiser import metrics
 from denoiser.colour import Frame
+from denoiser.data import install
 from denoiser.measure import Measurement
 from denoiser.measure import measure as measure_particles
 from denoiser.measure import region as measure_region
@@ -119,7 +120,7 @@ class Result(Outcome):
         """The samples as `arviz.InferenceData`: the variable `image` of the group `posterior`.
 
         Its first dimensions are chain and draw for a Markov chain method, and `sample` for particles, which have no
-        order; then come row and column, and channel where the image has them. Needs the extra: mpsvgd[arviz].
+        order; then come row and column, and channel where the image has them. Needs the extra `arviz`.
         """
         try:
             with warnings.catch_warnings():
@@ -127,7 +128,7 @@ class Result(Outcome):
                 import arviz
                 import xarray
         except ImportError:
-            raise ValueError("ArviZ is not installed: pip install 'mpsvgd[arviz]'") from None
+            raise ValueError(f"ArviZ is not installed: {install('arviz')}") from None
         if not self.particles:
             raise ValueError(f"there are no samples to export: {self.without}")
         names = ["row", "column"]

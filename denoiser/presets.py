@@ -19,10 +19,9 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
     "normal": ("mp-svgd", {}),
     "best": ("gibbs", {}),
 }
-#: What few particles are spread too little by, on filters of two pixels and on larger ones, for 90 % intervals to hold.
-#: Chosen on BSD10, and for larger filters on two pictures. It belongs to MP-SVGD as it is: measure again when that
-#: changes (benchmarks/intervals.py).
-_WIDEN = {"fast": (1.1, 1.55), "normal": (1.0, 1.25)}
+#: MP-SVGD's options `widen` and `narrow` for 90 % intervals to hold, on filters of two pixels and on larger ones. They
+#: belong to MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py --fit).
+_WIDEN = {"fast": ((1.1, 0.25), (1.53, 0.2)), "normal": ((1.0, 0.15), (1.2, 0.1))}
 
 
 def choose(
@@ -54,8 +53,9 @@ def choose(
         sampler = method
     else:
         usual, preset = ("direct", {}) if learned else _SAMPLED[quality]
-        if usual == "mp-svgd":
-            preset = {**preset, "widen": _WIDEN[quality][max(map(len, loaded.supports)) > 2]}
+        if usual == "mp-svgd" and "widen" not in (options or {}):
+            widen, narrow = _WIDEN[quality][max(map(len, loaded.supports)) > 2]
+            preset = {**preset, "widen": widen, "narrow": narrow}
         name = name or usual
         sampler = make_sampler(name, {**(preset if name == usual else {}), **(options or {})})
     if sampler.needs_moments and not learned:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import denoiser
-from denoiser import fields, pieces
+from denoiser import fields, pieces, presets
 from denoiser.checks import all_alike, checked_noise, checked_picture, noise_level
 from denoiser.colour import Frame
 from denoiser.noise import Noise
@@ -166,9 +166,10 @@ class Request:
         words += ["--method", self.sampler.name, "--prior", self.prior.name, "--seed", str(self.seed)]
         if self.memory is not None and self.memory != pieces.default_memory():
             words += ["--memory", f"{self.memory / 1024!r}K"]
-        for name, (kind, spec) in self.sampler.options().items():
+        usual, _ = presets.choose(method=self.sampler.name, prior=self.prior)  # what the words so far stand for
+        for name, (kind, _) in self.sampler.options().items():
             value = getattr(self.sampler, name)
-            if value == spec.default:
+            if value == getattr(usual, name):
                 continue
             if kind is bool:
                 words.append(flag(self.sampler.name, name) if value else flag(self.sampler.name, f"no_{name}"))

@@ -265,7 +265,7 @@ def test_reproduce_needs_images(capsys, monkeypatch, tmp_path):
     assert "--images FOLDER" in failure(capsys, 2, "reproduce", "table1", "--dir", tmp_path / "x")
     assert not (tmp_path / "x").exists()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "pip install 'mpsvgd[plots]'" in failure(capsys, 1, "reproduce", "table1", "--images", tmp_path)
+    assert "pip install '.[plots]'" in failure(capsys, 1, "reproduce", "table1", "--images", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["mine.json", "mine.csv"])

@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
 def test_without_matplotlib(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["reproduce", "toy", "--quick", "--dir", str(tmp_path)]) == 1
-    assert _last_line(capsys).endswith("pip install 'mpsvgd[plots]', or use --no-figure")
+    assert _last_line(capsys).endswith("pip install '.[plots]' in its checkout, or use --no-figure")
     assert not list(tmp_path.iterdir())  # said before the work, not after
     assert main(["reproduce", "toy", "--quick", "--no-figure", "--dir", str(tmp_path)]) == 0
 

@@ -205,4 +205,4 @@ def test_dask_is_an_extra(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.setattr("denoiser.cli.cluster.find_spec", lambda name: None)
-    assert "pip install 'mpsvgd[dask]'" in failure(capsys, "tcp://127.0.0.1:1")
+    assert "pip install '.[dask]'" in failure(capsys, "tcp://127.0.0.1:1")

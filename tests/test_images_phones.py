@@ -13,6 +13,7 @@ from PIL import Image, ImageOps, features
 from conftest import ROOT
 from denoiser import denoise, images, metrics
 from denoiser.checks import all_alike
+from denoiser.data import install
 from denoiser.noise import add_noise
 
 VIDEO = struct.pack(">I4s4sI", 16, b"ftyp", b"mp42", 0) + made.noise(500_000).tobytes()
@@ -213,7 +214,7 @@ for call in (lambda: images.read(io.BytesIO(b"\\0\\0\\0\\x18ftypheic" + bytes(99
         print(error)
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
-    words = "HEIC needs the package pillow-heif: pip install 'mpsvgd[heif]'"
+    words = f"HEIC needs the package pillow-heif: {install('heif')}"
     assert (done.stdout.splitlines(), done.stderr) == ([f"the input: {words}", words], "")
 
 

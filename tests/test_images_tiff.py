@@ -309,7 +309,7 @@ def test_without_imagecodecs():
     needs = {"tiff-fax", "tiff-jpeg", "tiff-zstd", "tiff-lerc", "tiff-jpeg2000", "tiff-12bit", "tiff-float-predicted"}
     for name, words in found.items():
         if name in needs:
-            assert "needs the package imagecodecs: pip install 'mpsvgd[codecs]'" in words, name
+            assert "needs the package imagecodecs: pip install '.[codecs]'" in words, name
         else:
             assert words == "equal", name
 

@@ -397,3 +397,14 @@ def test_the_written_file_says_which_noise_was_removed(noisy_file, tmp_path, suf
     with Image.open(again) as picture:
         words = picture.info.get("Denoised") or picture.info.get("comment") or picture.tag_v2[270]
     assert "noise 9.0 grey levels removed" in (words.decode() if isinstance(words, bytes) else words)
+
+
+def test_the_command_on_lines_and_on_a_single_pixel(tmp_path, capsys):
+    """A line is measured as the library does; in one pixel there is nothing to measure, which is not a level of 0."""
+    line = add_noise(np.full((1, 500), 100.0), 10).round().astype(np.uint8)
+    images.write_png(tmp_path / "line.png", line)
+    assert main(["noise", str(tmp_path / "line.png")]) == 0
+    assert 8 < float(capsys.readouterr().out.splitlines()[1].split()[0]) < 12
+    images.write_png(tmp_path / "pixel.png", line[:, :1])
+    assert main(["noise", str(tmp_path / "pixel.png")]) == 1
+    assert "noise cannot be measured in a single pixel" in capsys.readouterr().err

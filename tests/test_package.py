@@ -38,4 +38,4 @@ def test_wheel_in_an_empty_venv(tmp_path):
     assert "pairwise" in _run(binaries / "denoise", "models", cwd=tmp_path)
     gui = subprocess.run([binaries / "denoise", "gui"], cwd=tmp_path, capture_output=True, text=True)
     assert gui.returncode == 1
-    assert "pip install 'mpsvgd[gui]'" in gui.stderr
+    assert "pip install '.[gui]'" in gui.stderr

@@ -255,14 +255,23 @@ def test_draws_so_far():
     assert denoise(IMAGE, 9, method="map").draws == 0
 
 
-def test_a_command_makes_the_same_bytes(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"method": "gibbs", "samples": 6, "keep": 2},
+        {"prior": "pairwise", "quality": "fast", "particles": 4, "iterations": 2},
+        *[{"prior": "foe3x3", "particles": 4, "iterations": 2, **more} for more in ({}, {"widen": 1.0}, {"narrow": 0})],
+    ],
+)
+def test_a_command_makes_the_same_bytes(tmp_path, monkeypatch, how):
+    """Also where the preset of the words that it says has options that this run has not."""
     import shlex
 
     from denoiser import cli, images
 
     monkeypatch.chdir(tmp_path)
     images.write_png("noisy.png", IMAGE)
-    one = request(picture=images.read("noisy.png").pixels, seed=3, sampler=denoiser.METHODS["gibbs"](samples=6, keep=2))
+    one = denoiser.make_request(images.read("noisy.png").pixels, 30, seed=3, **how)
     words = shlex.split(one.command("noisy.png"))
     assert cli.main([*words[1:], "-o", "out.tif", "--samples", "all.npz", "-q"]) == 0
     assert np.array_equal(np.load("all.npz")["samples"], one.run().samples)
@@ -320,6 +329,17 @@ def test_widened_particles_and_their_std_agree():
     assert np.allclose(2 * plain.std, wide.std)
     assert np.allclose(wide.samples.std(axis=0, ddof=1), wide.std, rtol=1e-3, atol=1e-3)
     assert "--widen 2.0" in denoiser.make_request(IMAGE, 9, widen=2.0, **options).command("a.png")
+
+
+def test_strong_noise_is_widened_less():
+    """By (noise / 20) to the power of `narrow`, pixel by pixel; a map that is constant is the number."""
+    options = {"method": "mp-svgd", "particles": 6, "iterations": 2, "data_range": 255}
+    noise = np.full(IMAGE.shape, 5.0)
+    noise[:, IMAGE.shape[1] // 2 :] = 80
+    plain, narrow = (denoise(IMAGE, noise, widen=1.5, narrow=narrow, **options).std for narrow in (0.0, 0.5))
+    assert np.allclose(narrow, np.where(noise == 5, plain, plain / 2))
+    number, constant = (denoise(IMAGE, n, narrow=0.5, **options) for n in (40, np.full(IMAGE.shape, 40.0)))
+    assert np.array_equal(number.std, constant.std)
 
 
 @pytest.mark.parametrize("prior", ["pairwise", "foe3x3"])

@@ -1,5 +1,7 @@
 """Learning: the losses against their naive twins, the export against torch, and a run that is killed and goes on."""
 
+import contextlib
+import errno
 import math
 import os
 import signal
@@ -8,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +21,10 @@ from conftest import ROOT
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 
-from denoiser import learned  # noqa: E402
+from denoiser import images, learned  # noqa: E402
+from denoiser.cli import main  # noqa: E402
 from denoiser.learned import load_model, predict  # noqa: E402
-from denoiser.training import losses, muon, noises  # noqa: E402
+from denoiser.training import losses, muon, noises, session  # noqa: E402
 from denoiser.training.export import read_onnx, write_onnx  # noqa: E402
 from denoiser.training.loop import Recipe, State, _step, read_checkpoint, train  # noqa: E402
 from denoiser.training.meter import Meter, to_onnx  # noqa: E402
@@ -106,8 +110,11 @@ def test_weights_come_back(tmp_path):
     for name, values in read_onnx(tmp_path / "a.onnx").state_dict().items():
         assert torch.allclose(values, network.state_dict()[name], rtol=1e-3, atol=1e-4), name
     (tmp_path / "b.onnx").write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="not a model"):
-        read_onnx(tmp_path / "b.onnx")
+    next(network.parameters()).data[0] = math.nan
+    write_onnx(network, tmp_path / "c.onnx")
+    for name in ("b.onnx", "c.onnx"):
+        with pytest.raises(ValueError, match="not a model"):
+            read_onnx(tmp_path / name)
 
 
 # ------------------------------------------------------------------------------------------- losses
@@ -248,12 +255,78 @@ def test_it_resumes(photos, tmp_path):
     assert len(state.curve) == 2
 
 
-def test_a_foreign_checkpoint(tmp_path):
+def test_a_foreign_or_damaged_checkpoint(tmp_path):
+    """One flipped bit of a weight too, which torch does not see."""
     (tmp_path / "a.pt").write_bytes(b"no checkpoint")
     torch.save({"weights": 1}, tmp_path / "b.pt")
-    for name in ("a", "b"):
+    State.fresh(SMALL).save(tmp_path / "c.pt")
+    data = bytearray((tmp_path / "c.pt").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "c.pt").write_bytes(data)
+    for name in ("a", "b", "c"):
         with pytest.raises(ValueError, match="not a checkpoint"):
             read_checkpoint(tmp_path / f"{name}.pt")
+    State.fresh(SMALL).save(tmp_path / "d.pt")
+    torch.save({**read_checkpoint(tmp_path / "d.pt"), "network": {}}, tmp_path / "d.pt")
+    with pytest.raises(ValueError, match="another version"):
+        State.load(tmp_path / "d.pt")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (["--minutes", "0"], 2, "--minutes must be > 0"),
+        (["--minutes", "nan"], 2, "must be finite, got nan"),
+        (["--rate", "0"], 2, "--rate must be > 0"),
+        (["--out", "none/m.onnx"], 2, "there is no folder none"),
+        (["--out", "m.png"], 1, "ends with .onnx"),
+        (["--photos", "none"], 1, "no such folder"),
+        (["--photos", "broken"], 1, "no photograph of at least"),
+        (["--validate", "small"], 1, "to validate on: no photograph of at least 192"),
+        (["--from", "pairwise"], 1, "pairwise: No such file"),
+        (["--from", "broken/b.onnx"], 1, "not an ONNX model"),
+        ([], 1, "m.pt: cannot be written: No space left on device"),
+    ],
+)
+def test_what_cannot_be_learned_is_one_line(photos, tmp_path, monkeypatch, capsys, words, code, line):
+    """Before the first step; the folder stays as it was."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("small", "broken"):
+        (tmp_path / name).mkdir()
+    Image.fromarray(np.zeros((120, 120, 3), np.uint8)).save("small/a.png")
+    whole = (photos / "0.png").read_bytes()
+    Path("broken/a.png").write_bytes(whole[: len(whole) // 2])
+    Path("broken/b.onnx").write_bytes(b"no network")
+    os.mkfifo("broken/f.png")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    usual = ["--photos", str(photos), "--minutes", "1", "--out", "m.onnx"]  # what comes later counts
+    with contextlib.nullcontext() if code == 1 else pytest.raises(SystemExit, match="2"):
+        assert main(["train", *usual, *words]) == code
+    said = capsys.readouterr().err
+    assert line in said
+    assert len(said.splitlines()) == 1
+    assert sorted(os.listdir()) == ["broken", "small"]
+
+
+def test_photographs_of_16_bits(photos, tmp_path):
+    """They are the same photographs, not white ones."""
+    pixels = images.read(photos / "0.png").pixels
+    images.write(tmp_path / "deep.png", pixels.astype(np.uint16) * 257, images.Picture(pixels.astype(np.uint16) * 257))
+    assert np.array_equal(Photographs(find([tmp_path])).reduced[1.0][0], pixels)
+
+
+def test_photographs_that_become_smaller_than_a_crop(tmp_path, monkeypatch):
+    """A photograph of 200 pixels, halved, holds no crop of 104."""
+    monkeypatch.setattr(Validation, "peers", lambda self: {})
+    monkeypatch.setattr(session, "write_card", lambda *arguments: {})
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(0, 256, (200, 200, 3), dtype=np.uint8)).save(tmp_path / "a.png")
+    session.learn([tmp_path], tmp_path / "m.onnx", Recipe(minutes=0.02, batch=8))
+    assert (tmp_path / "m.onnx").exists()
 
 
 @pytest.mark.slow
@@ -264,7 +337,7 @@ def test_the_command_is_killed_and_goes_on(photos, tmp_path):
     first = subprocess.Popen([*command, "--minutes", "30"], env=environment, stderr=subprocess.DEVNULL)
     checkpoint = out.with_suffix(".pt")
     end = time.monotonic() + 400
-    while not checkpoint.exists() and time.monotonic() < end:
+    while time.monotonic() < end and not (checkpoint.exists() and read_checkpoint(checkpoint)["counts"][0]):
         time.sleep(1)
     first.send_signal(signal.SIGKILL)
     first.wait()

@@ -7,6 +7,8 @@ import importlib
 import os
 import sys
 
+from denoiser.data import install
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """An optional picture."""
@@ -23,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
             return int(importlib.import_module(package).main(arguments.file))
         except ModuleNotFoundError as error:
             if error.name != package:
-                raise OSError(f"the window needs Qt: pip install 'mpsvgd[gui]' ({error.name} is missing)") from None
+                raise OSError(f"the window needs Qt: {install('gui')} ({error.name} is missing)") from None
         except ImportError as error:
             raise OSError(f"the window cannot start: {error}; see README on Qt's system libraries") from None
-    raise OSError("the window is not installed: pip install 'mpsvgd[gui]'")
+    raise OSError(f"the window is not installed: {install('gui')}")

@@ -14,6 +14,7 @@ import numpy as np
 from denoiser import images, measure
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
+from denoiser.data import install
 from denoiser.files import label, write_bytes
 from denoiser.noise import Noise, measure_noise
 from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, read_mask, to_csv
@@ -145,7 +146,7 @@ def plot(found: list[Number], level: float) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ValueError("--plot needs matplotlib: pip install 'mpsvgd[plots]'") from None
+        raise ValueError(f"--plot needs matplotlib: {install('plots')}") from None
     profiles = list(dict.fromkeys((n.item, n.channel) for n in found if n.distance is not None))
     means = [n for n in found if n.distance is None and n.quantity == "mean"]
     parts = [bool(profiles), bool(means)]

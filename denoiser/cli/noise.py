@@ -10,7 +10,8 @@ from denoiser import images
 from denoiser.cli.noise_plot import plot
 from denoiser.cli.paths import STANDARD, expand
 from denoiser.files import label, same_file, write_bytes
-from denoiser.noise import Noise, estimate_noise
+from denoiser.noise import Noise, measure_noise
+from denoiser.units import Units
 
 EXAMPLES = """\
 examples:
@@ -81,7 +82,10 @@ def _check_output(name: str | None, arguments: argparse.Namespace) -> None:
 
 def measured(picture: images.Picture) -> Noise:
     """The noise of a picture in grey levels of 255."""
-    return estimate_noise(picture.units.to_grey(picture.pixels), picture.channel_axis, 255.0)
+    grey = picture.units.to_grey(picture.pixels)
+    if max(grey.shape[:2]) < 2:
+        raise ValueError("noise cannot be measured in a single pixel")
+    return measure_noise(grey, picture.channel_axis, Units(0.0, 255.0, "grey levels"))
 
 
 def row(noise: Noise) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from denoiser.data import install
 from denoiser.noise import Noise
 
 
@@ -13,7 +14,7 @@ def plot(measured: list[tuple[str, Noise]], name: str) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ValueError("a plot needs matplotlib: pip install 'mpsvgd[plots]'") from None
+        raise ValueError(f"a plot needs matplotlib: {install('plots')}") from None
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot(
         xlabel="brightness (grey levels)", ylabel="standard deviation (grey levels)", xlim=(0, 255)

@@ -10,6 +10,7 @@ from typing import Any
 
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.progress import duration
+from denoiser.data import install
 
 EXAMPLES = """\
 examples:
@@ -38,13 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Learn, and say how it goes."""
     if not arguments.minutes > 0:
         wrong("--minutes must be > 0")
+    if arguments.rate == 0:
+        wrong("--rate must be > 0")
     if not arguments.out.parent.is_dir():
         wrong(f"--out: there is no folder {arguments.out.parent}")
     try:
         from denoiser.training.loop import Recipe
         from denoiser.training.session import learn
     except ModuleNotFoundError as error:
-        wrong(f"`denoise train` needs {error.name}: pip install 'mpsvgd[train]'")
+        wrong(f"`denoise train` needs {error.name}: {install('train')}")
     rate = arguments.rate or (5e-4 if arguments.start else 2e-3)
     recipe = Recipe(
         arguments.minutes, arguments.colours, arguments.noise, arguments.batch, rate=rate, seed=arguments.seed

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.data import install
 from denoiser.images import exif
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
 
@@ -21,7 +22,7 @@ def check() -> ModuleType:
     try:
         import pillow_heif
     except ImportError:
-        raise ValueError("HEIC needs the package pillow-heif: pip install 'mpsvgd[heif]'") from None
+        raise ValueError(f"HEIC needs the package pillow-heif: {install('heif')}") from None
     return pillow_heif
 
 

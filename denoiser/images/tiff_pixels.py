@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.data import install
 from denoiser.images import exif, jpeg, pillow
 from denoiser.images.exif import Directory, Entry
 
@@ -218,7 +219,7 @@ def _imagecodecs() -> ModuleType | None:
 
 
 def _missing(what: str) -> str:
-    return f"{what} needs the package imagecodecs: pip install 'mpsvgd[codecs]'"
+    return f"{what} needs the package imagecodecs: {install('codecs')}"
 
 
 def _unpacked(packed: bytes, page: Page, compression: int, line: int, shape: tuple[int, int]) -> bytes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from denoiser import threads
+from denoiser.data import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +85,7 @@ def check_drawing(otherwise: str = "") -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise ValueError(f"figures need matplotlib: pip install 'mpsvgd[plots]'{otherwise}") from None
+        raise ValueError(f"figures need matplotlib: {install('plots')}{otherwise}") from None
 
 
 def new_figure(size: tuple[float, float]) -> Figure:

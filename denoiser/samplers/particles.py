@@ -29,6 +29,7 @@ RAMP = 0.7  # share of the second stage in which the cap rises to the true exper
 SHAKEN = 5 / 6  # share of the second stage whose moves may be shaken: the last ones settle
 HURRY = 120  # sweeps of the second stage in which noise of variance 1 does its work; with fewer it is so much stronger
 FINE_STEP = 0.03  # first step of the second stage, in units of sigma
+WEAK = 20.0  # grey levels of noise up to which particles are widened by one number
 _STRIP = 4096  # pixels whose moments are one task
 
 
@@ -47,8 +48,8 @@ def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
 
 
-def _widened(latest: Estimate, factor: np.float32) -> Estimate:
-    """The same with particles `factor` times as far from their mean."""
+def _widened(latest: Estimate, factor: np.ndarray) -> Estimate:
+    """The same with particles `factor` times as far from their mean: float32, shape (height, width) or one number."""
     mean = latest.mean.astype(np.float32)
     return replace(latest, std=latest.std * factor, samples=mean + factor * (latest.samples - mean))
 
@@ -115,13 +116,19 @@ class ParticleSampler(Sampler):
     first_stage: float = option(FIRST_STAGE, "share of the sweeps on the softer prior", low=0, high=1)
     tolerance: float = option(0.0, "stop when the mean moves less than this a sweep (RMS, grey levels)", low=0)
     widen: float = option(1.0, "spread of the particles around their mean is multiplied by this", low=0.1, high=10)
+    narrow: float = option(0.0, "that is divided by (noise / 20) to this power, where the noise is > 20", low=0, high=1)
 
     @property
     def total(self) -> int:
         return self.iterations
 
     def bytes_per_pixel(self, prior: FilterBank) -> int:
-        return (5 if self.widen == 1 else 9) * self.particles + solver_bytes(prior)
+        return (9 if self.widens else 5) * self.particles + solver_bytes(prior)
+
+    @property
+    def widens(self) -> bool:
+        """Whether particles are given with another spread than they have."""
+        return self.widen != 1 or self.narrow > 0
 
     def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         """What moves the particles of a run on this target; `rng` is for what it does at random."""
@@ -137,11 +144,12 @@ class ParticleSampler(Sampler):
             x = np.array(first, np.float32).reshape(self.particles, target.size)
         mean = x.mean(axis=0, dtype=np.float64)
         mover = self.mover(target, rng)
+        factor = np.float32(self.widen) * np.maximum(target.spread / WEAK, 1).astype(np.float32) ** -self.narrow
         moves = schedule(self.optimiser, self.iterations, target, self.first_stage)
         for sweep, move in enumerate(moves):
             mover(x, sweep, move._replace(step=self.step * move.step))
             latest = estimate(x, target, mean)
             mean = latest.mean
-            yield latest if self.widen == 1 else _widened(latest, np.float32(self.widen))
+            yield _widened(latest, factor) if self.widens else latest
             if move.tables is None and latest.figures["change"] < self.tolerance:
                 return

@@ -133,6 +133,8 @@ def read_onnx(path: Path) -> Network:
         back = np.argsort(_ORDER)
         stored["enter.weight"] = stored["enter.weight"][:, back]
         network.load_state_dict({name: torch.from_numpy(stored[name].copy()) for name in network.state_dict()})
+        if not all(bool(weights.isfinite().all()) for weights in network.parameters()):  # no step leads out of that
+            raise ValueError("a weight is no number")
     except OSError:
         raise
     except Exception as error:  # protobuf, JSON, shapes: whatever a foreign file makes them say

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import math
-import os
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from denoiser.files import label, read_bytes, write_bytes
 from denoiser.training.losses import edge_loss, mean_loss, std_loss
 from denoiser.training.muon import Muon
 from denoiser.training.network import Network, Potentials, Shape
@@ -79,36 +81,38 @@ class State:
 
     @staticmethod
     def load(path: Path) -> State:
-        """What `save` wrote."""
+        """What `save` wrote; ValueError for anything else."""
         content = read_checkpoint(path)
-        state = State.fresh(Shape(**content["shape"]), content["network"])
-        state.average.load_state_dict(content["average"])
-        state.optimiser.load_state_dict(content["optimiser"])
-        state.step, state.seconds, state.norm = content["counts"]
+        try:
+            state = State.fresh(Shape(**content["shape"]), content["network"])
+            state.average.load_state_dict(content["average"])
+            state.optimiser.load_state_dict(content["optimiser"])
+            state.step, state.seconds, state.norm = content["counts"]
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
+            raise ValueError(f"{label(path)}: a checkpoint of another version of `denoise train`") from None
         state.curve = content["curve"]
         return state
 
 
 def write_checkpoint(content: dict[str, Any], path: Path) -> None:
-    """By a temporary file beside it, so that a kill leaves the old one or the new one."""
-    beside = path.with_name(path.name + ".part")
-    with open(beside, "wb") as file:
-        torch.save(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    """To a file, whole or not at all: a kill or a full disk leaves the old one."""
+    data = io.BytesIO()
+    torch.save(content, data)
+    write_bytes(path, data.getvalue())
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """The contents of a checkpoint; ValueError for any other file."""
+    data = io.BytesIO(read_bytes(path))
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise
+        if zipfile.ZipFile(data).testzip() is not None:  # torch does not look at the checksums
+            raise ValueError("damaged")
+        data.seek(0)
+        content = torch.load(data, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises whatever its unpickler meets
-        raise ValueError(f"{path}: not a checkpoint of `denoise train`, or a damaged one") from error
-    if not isinstance(content, dict) or {"shape", "network", "average", "counts"} - set(content):
-        raise ValueError(f"{path}: not a checkpoint of `denoise train`")
+        raise ValueError(f"{label(path)}: not a checkpoint of `denoise train`, or a damaged one") from error
+    if not isinstance(content, dict) or {"shape", "network", "average", "optimiser", "counts", "curve"} - set(content):
+        raise ValueError(f"{label(path)}: not a checkpoint of `denoise train`")
     return content
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from denoiser import images
 from denoiser.files import label
 
 #: Reductions and how often they are drawn: a smaller picture is sharper, and free of its JPEG's blocks.
@@ -52,20 +53,22 @@ def find(folders: Sequence[Path]) -> list[Path]:
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"{label(folder)}: no such folder")
-    files = sorted(f for folder in folders for f in folder.rglob("*") if f.suffix.lower() in _ENDINGS)
+    files = sorted(f for folder in folders for f in folder.rglob("*") if f.suffix.lower() in _ENDINGS and f.is_file())
     if not files:
         raise ValueError(f"no pictures in {', '.join(label(folder) for folder in folders)}")
     return files
 
 
 def _read(file: Path) -> list[tuple[float, np.ndarray]]:
-    """The picture at every reduction; a file that is none counts as empty."""
+    """The picture at every reduction, 8 bits; a file that is none counts as empty."""
     from PIL import Image
 
     try:
-        picture = Image.open(file).convert("RGB")
-    except OSError:
+        found = images.read(file)
+        levels = ((found.pixels - found.black) / found.grey).round().clip(0, 255).astype(np.uint8)
+    except (OSError, ValueError):
         return []
+    picture = Image.fromarray(levels).convert("RGB")
     sizes = [(scale, (round(picture.width * scale), round(picture.height * scale))) for scale in REDUCTIONS]
     return [
         (scale, np.asarray(picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)))

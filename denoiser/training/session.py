@@ -44,7 +44,11 @@ def learn(
     others = find([validate]) if validate is not None else files[::_HELD_BACK]
     if validate is None:
         files = [f for f in files if f not in others] or files
-    photographs, validation = Photographs(files), Validation(others)
+    photographs = Photographs(files, recipe.size)
+    try:
+        validation = Validation(others)
+    except ValueError as error:
+        raise ValueError(f"to validate on: {error}; name a folder of others: --validate") from None
     checkpoint = out.with_suffix(".pt")
     if checkpoint.exists():
         state = State.load(checkpoint)
@@ -53,6 +57,7 @@ def learn(
     else:
         weights = read_onnx(load_model(start).path)
         state = State.fresh(weights.shape, weights.state_dict())
+    state.save(checkpoint)  # a folder that takes no files says so now
     report({"peers": validation.peers(), "photographs": len(files), "resumed": state.seconds / 60})
     train(state, photographs, validation, recipe, checkpoint, report)
     write_onnx(state.average, out)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from denoiser import noise_meter
+from denoiser import jpeg_marks, noise_meter
 from denoiser.noise_meter import BLOCK, LAGS, LEAST
 
 _FEWEST = 4  # blocks without which nothing can be said
@@ -21,7 +21,11 @@ _ABOVE, _BELOW = 0.7, 3.0  # doubts off the curve at which a block begins to cou
 _SURE = 0.15  # doubt of a block that counts half as much as it could
 _CLIPPED = 0.02  # share of black or white pixels that spoils a block
 _WHITE = 0.12  # correlation of neighbours below which noise counts as white
-_UNSHRUNK = 1.08  # least squares draws correlations to their mean: measured so much too small (BSDS300, camera noise)
+_UNSHRUNK = 1.08  # least squares draws correlations to their mean: those of colour are measured so much too small
+# Correlation of brightness, what is read -> what it is; how much a JPEG's damage weighs against the noise, and what it
+# takes from the correlation. The meter can't see steps of 8x8 blocks. Fitted on BSDS300's training set (docs/noise.md).
+_LEAST_GRAIN, _SLOPE, _RISE = 0.47, 0.40, 2.8
+_DAMAGE, _LOST = 15.0, 0.36
 _STRONGEST = 50.0  # grey levels: the meter has learned noise up to 70, and stronger noise is scaled down for it
 _FLOOR = 0.02  # grey levels: no picture but a painted one has less
 
@@ -63,7 +67,7 @@ def spectra(picture: np.ndarray, white: float) -> tuple[list[Spectrum], list[Spe
     if usable.sum() < _FEWEST:
         return [_guess(picture[..., c] * unit) for c in range(channels)], [], 0.0
     readings = noise_meter.Readings(*(a[..., usable] for a in _readings(chosen, unit)))
-    found = fit(readings)
+    found = fit(readings, jpeg_marks.damage([part * unit for part in chosen]))
     own, opponent = (found[3:], found[:3]) if channels == 3 else (found, [])
     return own, opponent, trust * _confidence(found[0].doubt, int(usable.sum()))
 
@@ -84,18 +88,40 @@ def _confidence(doubt: float, blocks: int) -> float:
     return float(np.exp(-2.3 * max(doubt - 0.1, 0)) * min(blocks / 8, 1))
 
 
-def fit(readings: noise_meter.Readings) -> list[Spectrum]:
-    """A curve and a correlation of each plane that the meter speaks about, in its order."""
+def fit(readings: noise_meter.Readings, damage: float = 0.0) -> list[Spectrum]:
+    """A curve and a correlation of each plane that the meter speaks about, in its order; damage: `jpeg_marks`."""
     levels, doubts, told = readings.level, readings.doubt, readings.correlation
-    brightness = readings.brightness
-    tables = [_table(c, level, doubt) for c, level, doubt in zip(told, levels, doubts, strict=False)]
-    if len(levels) > len(brightness):  # planes follow the mean of the channels; a channel has the grain of brightness
+    brightness, colour = readings.brightness, len(levels) > len(readings.brightness)
+    if colour:  # planes follow the mean of the channels
         brightness = np.concatenate([np.repeat(brightness.mean(axis=0, keepdims=True), 3, axis=0), brightness])
-        tables += [tables[0]] * 3
+    curves = [_curve(*plane) for plane in zip(brightness, levels, doubts, strict=True)]
+    tables = []
+    for k, (correlation, level, doubt) in enumerate(zip(told, levels, doubts, strict=False)):
+        variances = np.maximum(level**2 - LEAST**2, 1e-3)
+        means = np.average(correlation, axis=1, weights=variances * _weights(doubt))
+        if colour and k > 0:
+            tables.append(_table(_UNSHRUNK * means))
+            continue
+        everywhere = np.average(correlation, axis=1, weights=variances)
+        noise = float(curves[k][1].mean()) / (3 if colour else 1)  # the plane of brightness is sqrt(3) times as large
+        tables.append(_table(_corrected(means, everywhere, _DAMAGE * damage / (_DAMAGE * damage + noise))))
+    if colour:
+        tables += [tables[0]] * 3  # a channel has the grain of brightness
     return [
-        Spectrum(*_curve(b, level, doubt), table, float(np.mean(doubt**-2.0) ** -0.5))
-        for b, level, doubt, table in zip(brightness, levels, doubts, tables, strict=True)
+        Spectrum(*curve, table, float(np.mean(doubt**-2.0) ** -0.5))
+        for curve, table, doubt in zip(curves, tables, doubts, strict=True)
     ]
+
+
+def _corrected(sure: np.ndarray, everywhere: np.ndarray, damaged: float) -> np.ndarray:
+    """The correlations (6,) of brightness from those read in sure blocks and in all, and a JPEG's share of the noise.
+
+    Where texture was rounded away, the error is strong and hardly correlated.
+    """
+    first, all_over = (float(means[0] + means[len(LAGS)]) / 2 for means in (sure, everywhere))
+    own = min(_LEAST_GRAIN + _SLOPE * first, _RISE * first)
+    right = max((1 - damaged) * own + damaged * (all_over - _LOST), 0.0)
+    return sure * (right / max(first, 1e-3))
 
 
 def _curve(brightness: np.ndarray, level: np.ndarray, doubt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,10 +164,8 @@ def _variance(logarithm: np.ndarray) -> np.ndarray:
     return np.maximum(np.exp(2 * logarithm) - LEAST**2, _FLOOR**2)
 
 
-def _table(told: np.ndarray, level: np.ndarray, doubt: np.ndarray) -> np.ndarray:
-    """The autocorrelation, lags x lags, from that along rows and columns (6, blocks): their product."""
-    weights = np.maximum(level**2 - LEAST**2, 1e-3) * _weights(doubt)
-    means = _UNSHRUNK * np.average(told, axis=1, weights=weights)
+def _table(means: np.ndarray) -> np.ndarray:
+    """The autocorrelation, lags x lags, from that along rows and columns (6,): their product."""
     rows, columns = means[: len(LAGS)], means[len(LAGS) :]
     if max(rows[0], columns[0]) < _WHITE:
         return np.ones((1, 1))

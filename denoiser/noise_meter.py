@@ -49,7 +49,8 @@ def squares(height: int, width: int) -> list[tuple[slice, slice]]:
         shape = (height / width) ** 0.5
         down = min(max(int(_MOST**0.5 * shape), 1), down)
         across = min(max(_MOST // down, 1), across)
-        starts = [np.linspace(0, n - _SIDE, k).astype(int) for n, k in ((height, down), (width, across))]
+        places = ((height, down), (width, across))
+        starts = [np.linspace(0, n - _SIDE, k).astype(int) // BLOCK * BLOCK for n, k in places]  # a JPEG's grid
         return [(slice(y, y + _SIDE), slice(x, x + _SIDE)) for y in starts[0] for x in starts[1]]
     return [(slice(y, min(y + _SIDE, height)), slice(x, min(x + _SIDE, width))) for y in rows for x in columns]
 

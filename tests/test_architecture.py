@@ -25,7 +25,7 @@ FLOORS = [
     ["gsm"],
     ["calibration", "executors", "exp2", "images", "measure", "noise"],
     ["noise_estimate"],
-    ["noise_meter"],
+    ["jpeg_marks", "noise_meter"],
     [
         "camera",
         "checks",

@@ -21,7 +21,7 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: MP-SVGD's options `widen` and `narrow` for 90 % intervals to hold, on filters of two pixels and on larger ones. They
 #: belong to MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py --fit).
-_WIDEN = {"fast": ((1.1, 0.25), (1.53, 0.2)), "normal": ((1.0, 0.15), (1.2, 0.1))}
+_WIDEN = {"fast": ((1.1, 0.25), (1.53, 0.2)), "normal": ((1.0, 0.1), (1.2, 0.1))}
 
 
 def choose(

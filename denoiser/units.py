@@ -112,7 +112,10 @@ def units(
     if not span > 1e-30 * most:
         raise ValueError(f"white must be more than black, got black {found.black:.6g} and white {found.white:.6g}")
     if not 1e-100 < span < 1e100 or most > 1e12 * span:
-        raise ValueError(f"{found}: a range beyond what numbers can tell; subtract an offset, or divide, first")
+        raise ValueError(
+            f"{found}: a range beyond what numbers can tell; subtract an offset, or divide, first, "
+            f"or set the range by {OPTIONS}"
+        )
     reach = FAR * span
     for value in (lowest, highest):
         if not found.black - reach <= value <= found.white + reach:

@@ -240,10 +240,12 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
         maps = request.noise.plane_maps(whole)
         grain = fields.noise_factors(request.prior, request.noise, len(maps))
         sigmas = frame.plane_sigmas(maps, grain, request.chroma)
+        widen = fields.widening(request.prior, request.noise)
     else:
+        widen = 1.0
         sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
         sigmas = frame.sigmas(sigma, request.chroma)
-    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left))
+    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left), widen)
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
     latest: list[Estimate | None] = [None] * len(running)

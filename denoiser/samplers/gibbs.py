@@ -20,7 +20,6 @@ from denoiser.samplers.chain_averages import ChainAverages, rhat
 from denoiser.samplers.gaussian import Conditional
 from denoiser.threads import parallel
 
-
 _MEMORY = 20  # sweeps over which a chain averages its images to know about where the next one will lie
 
 

@@ -183,8 +183,8 @@ def _sweep(
 
     The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's
     own term keeps its weight 1 / M, those of its b - 1 partners get (M - 1) / (M (b - 1)): without bias whatever b is.
-    power_d gathers the mean square of phi_d over particles, counted `inertia` times: AdaGrad with one scale for all particles of a pixel, since
-    a scale for each would upset the balance of their forces.
+    power_d gathers the mean square of phi_d over particles, counted `inertia` times: AdaGrad with one scale for all
+    particles of a pixel, since a scale for each would upset the balance of their forces.
     noise: (numbers, heat); with numbers, noise of variance heat times the particles' step is added, see `shaking.py`.
     seen_taps: `hood.seen_taps`, or None if kernels look at sites only; general: None for RBF kernels on four edges.
     What would need something that is None is not compiled: numba decides such an `if` beforehand.
@@ -304,7 +304,8 @@ class LocalForces:
     ) -> None:
         """Move every site once, colour by colour (Algorithm 1).
 
-        power: (pixels,), what AdaGrad has gathered; inertia: how often it counts this sweep. tables: replaces the experts' score tables.
+        power: (pixels,), what AdaGrad has gathered; inertia: how often it counts this sweep.
+        tables: replaces the experts' score tables.
         batches: into how many parts the particles, taken in the given `order` (a permutation), are cut.
         noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws.
         """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -100,7 +101,7 @@ class Gibbs(Sampler):
             running = chains[: min(left, self.chains)]
             # throwing back and forth keeps a bad start alive, so not before burn-in is over
             relaxation = self.overrelaxation if sweep >= self.burn_in else 0
-            parallel(lambda chain, a=relaxation: chain.sweep(self.rao_blackwell, a), running)
+            parallel(partial(GibbsChain.sweep, rao_blackwell=self.rao_blackwell, overrelaxation=relaxation), running)
             for number, chain in enumerate(running):
                 draws.add(chain.x, chain.mean, store=sweep >= self.burn_in)
                 energies[number].append(chain.energy)

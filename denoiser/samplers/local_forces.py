@@ -176,9 +176,9 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 
 @kernel(fastmath=True)
-def _sweep(
+def _sweep(  # type: ignore[no-untyped-def]
     x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, inertia, power, noise, forces
-):  # type: ignore[no-untyped-def]
+):
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
     The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's

@@ -33,7 +33,7 @@ from denoiser.threads import get_threads
 SIGMAS = (10, 20)
 #: The fastest settings whose means and spreads are still those of the long run; benchmarks/README.md has how near.
 GENTLE = "mp-svgd:optimiser=gentle,batch=16,bandwidth=0.12,first_stage=0.85,iterations=50,shaking=1.1"
-RELAXED = "gibbs:overrelaxation=0.8,samples=110,burn_in=10,tolerance=0.01"
+RELAXED = "gibbs:overrelaxation=0.8,samples=120,burn_in=10,tolerance=0.01"
 TIMED = {
     "MP-SVGD": ("pairwise", "mp-svgd"),
     "MP-SVGD, gentle": ("pairwise", GENTLE),

@@ -9,7 +9,7 @@ import pytest
 from denoiser import load_prior
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior
-from denoiser.samplers import local_forces
+from denoiser.samplers import local_forces, particles
 from denoiser.samplers.diagnostics import diagnose
 from denoiser.samplers.global_forces import global_forces
 from denoiser.samplers.local_forces import LocalForces
@@ -205,7 +205,8 @@ def test_one_particle_follows_the_score(posterior):
     assert not repulsions.any()
 
 
-def test_a_sweep_moves_along_phi(posterior):
+@pytest.mark.parametrize("inertia", [1, 9])
+def test_a_sweep_moves_along_phi(posterior, inertia):
     x = _particles(posterior).reshape(6, -1)
     forces = LocalForces(posterior, single_kernel=False, kernel="rbf", bandwidth=0.5)
     forces.refresh_bandwidths(x)
@@ -213,9 +214,18 @@ def test_a_sweep_moves_along_phi(posterior):
     colour = posterior.prior.colouring(posterior.shape).ravel() == 0  # the first colour sees the others unmoved
     phi = (gradients + repulsions)[:, colour]
     moved = x.copy()
-    forces.sweep(moved, 3.0, np.zeros(posterior.size, np.float32))
-    expected = 3.0 * phi / np.sqrt((phi**2).mean(axis=0))
+    forces.sweep(moved, 3.0, np.zeros(posterior.size, np.float32), inertia=inertia)
+    expected = 3.0 * phi / np.sqrt(inertia * (phi**2).mean(axis=0))
     assert np.allclose((moved - x)[:, colour], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_moments_of_particles(posterior, monkeypatch):
+    """In strips, as numpy has them."""
+    monkeypatch.setattr(particles, "_STRIP", 7)
+    x = _particles(posterior).reshape(6, -1)
+    found = particles.estimate(x, posterior, np.zeros(posterior.shape))
+    assert np.allclose(found.mean.ravel(), x.mean(axis=0, dtype=np.float64), rtol=1e-12)
+    assert np.allclose(found.std.ravel(), x.std(axis=0, ddof=1, dtype=np.float64), rtol=1e-12)
 
 
 def _shaken(forces, x, step, noise, seed):

@@ -38,17 +38,23 @@ def _last(sampler, posterior, seed=0):
     return last
 
 
-def test_gibbs_matches_the_closed_form(gaussian):
+@pytest.mark.parametrize("a", [0, 0.7])
+def test_gibbs_matches_the_closed_form(gaussian, a):
+    """With one component z says nothing: draws of a chain are correlated by overrelaxation alone, by -a.
+
+    That leaves (1 - a) / (1 + a) of the mean's variance, and makes (1 + a^2) / (1 - a^2) times that of the variance.
+    """
     posterior, mean, covariance = gaussian
     std = np.sqrt(np.diag(covariance)).reshape(posterior.shape)
-    draws = 4000  # independent here: with one component, z says nothing
-    last = _last(make_sampler("gibbs", {"samples": draws, "burn_in": 2, "chains": 2, "keep": draws}), posterior)
-    z = (last.mean - mean) / (std / np.sqrt(draws))
+    draws, less, more = 4000, np.sqrt((1 - a) / (1 + a)), np.sqrt((1 + a**2) / (1 - a**2))
+    options = {"samples": draws, "burn_in": 2, "chains": 2, "keep": draws, "overrelaxation": a}
+    last = _last(make_sampler("gibbs", options), posterior)
+    z = (last.mean - mean) / (std / np.sqrt(draws)) / less
     assert np.abs(z).max() < 5
     assert 0.7 < z.std() < 1.3
-    assert np.abs(last.std / std - 1).max() < 5 / np.sqrt(2 * draws)
+    assert np.abs(last.std / std - 1).max() < 5 / np.sqrt(2 * draws) * more
     draws_flat = last.samples.reshape(draws, -1).astype(float)
-    assert np.abs(np.cov(draws_flat.T) - covariance).max() < 0.06 * covariance.max()
+    assert np.abs(np.cov(draws_flat.T) - covariance).max() < 0.06 * more * covariance.max()
 
 
 def test_rao_blackwell_is_exact_when_z_is_known(gaussian):
@@ -78,7 +84,8 @@ def test_scales_are_drawn_from_their_conditional(prior):
             assert abs((out == precision).mean() - probability) < 5 * error
 
 
-def test_a_sweep_leaves_the_exact_posterior_alone():
+@pytest.mark.parametrize("overrelaxation", [0, 0.7])
+def test_a_sweep_leaves_the_exact_posterior_alone(overrelaxation):
     """On a 2x1 pair of pixels: Gibbs moments against quadrature."""
     posterior = Posterior(load_prior("pairwise"), np.array([[100.0], [112.0]]), 10.0, padding=0)
     grid = np.linspace(40, 170, 651)
@@ -91,7 +98,7 @@ def test_a_sweep_leaves_the_exact_posterior_alone():
     chain = GibbsChain(posterior, np.random.default_rng(0), 1e-4)
     draws = np.empty(20_000)
     for i in range(len(draws)):
-        chain.sweep()
+        chain.sweep(overrelaxation=overrelaxation)
         draws[i] = chain.x[0]
     assert draws.mean() == pytest.approx(mean, abs=0.4)
     assert draws.std() == pytest.approx(spread, rel=0.04)

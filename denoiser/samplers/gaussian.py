@@ -129,16 +129,32 @@ class Conditional:
         )
         return float(energy)
 
-    def solve_mean(self, with_noise: bool, shift: np.ndarray) -> np.ndarray:
-        """y + shift = E[x | z], or with noise a draw of x given z; `shift` is the solver's start.
+    def solve_mean(self, shift: np.ndarray) -> np.ndarray:
+        """y + shift = E[x | z]; `shift` is the solver's start."""
+        return self._solve_shift(-self._drawn * self._noisy_responses, self._to_zero(), shift)
 
-        Q (x - y) = W (sqrt(lambda) e - lambda W^T y) + sqrt(1/sigma^2 + epsilon) e' - epsilon y.
+    def draw_image(self, shift: np.ndarray, overrelaxation: float = 0, x: np.ndarray | None = None) -> np.ndarray:
+        """y + shift = a draw of x given z; `shift` is the solver's start.
+
+        overrelaxation: a in [0, 1). A draw is mu - a (x - mu) + sqrt(1 - a^2) d with d from N(0, Q^-1) and x the image
+        so far, which is needed if a > 0: it leaves N(mu, Q^-1) as it is (Adler 1981), and errors of mean cancel.
+        Q (draw - y) = W (sqrt(1 - a^2) sqrt(lambda) e - lambda W^T (y + a x)) + sqrt(1 - a^2) sqrt(c) e' - a c (x - y)
+        - (1 + a) epsilon y with c = 1/sigma^2 + epsilon.
         """
-        b = np.float32(-self.posterior.prior.epsilon) * self.noisy
-        pull = -self._drawn * self._noisy_responses
-        if with_noise:
-            pull += self._clique_noise()
-            b += self._pixel_noise()
+        pull, b = -self._drawn * self._noisy_responses, self._to_zero()
+        cliques, pixels = self._clique_noise(), self._pixel_noise()
+        if overrelaxation and x is not None:
+            a, rest = np.float32(overrelaxation), np.float32(np.sqrt(1 - overrelaxation**2))
+            pull -= a * self._drawn * self.posterior.stencil.responses(x)
+            b += a * (b - self._constant * (x - self.noisy))
+            cliques, pixels = rest * cliques, rest * pixels
+        return self._solve_shift(pull + cliques, b + pixels, shift)
+
+    def _to_zero(self) -> np.ndarray:
+        return np.float32(-self.posterior.prior.epsilon) * self.noisy
+
+    def _solve_shift(self, pull: np.ndarray, b: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        """y + shift, where Q shift = W pull + b."""
         self._solve(self.posterior.stencil.adjoint(pull, b), shift)
         return self.noisy + shift
 

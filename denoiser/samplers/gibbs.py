@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.chain_averages import ChainAverages, rhat
 from denoiser.samplers.gaussian import Conditional
 from denoiser.threads import parallel
+
+_MEMORY = 20  # sweeps over which a chain averages its images to know about where the next one will lie
 
 
 class GibbsChain:
@@ -33,14 +36,22 @@ class GibbsChain:
         self._conditional = Conditional(posterior, rng, tolerance)
         self._shift = np.zeros(posterior.size, np.float32)  # x - y, where the solver goes on from
         self._mean_shift = np.zeros_like(self._shift)
-        self.x = self.mean = self._conditional.noisy
+        self.x = self.mean = self._centre = self._conditional.noisy
+        self._swept = 0
         self._draw_scales()
 
-    def sweep(self, rao_blackwell: bool = False) -> None:
-        """Draw x given z, then z given x; with rao_blackwell, `mean` becomes E[x | z]."""
-        self.x = self.mean = self._conditional.solve_mean(True, self._shift)
+    def sweep(self, rao_blackwell: bool = False, overrelaxation: float = 0) -> None:
+        """Draw x given z, then z given x; with rao_blackwell, `mean` becomes E[x | z].
+
+        overrelaxation: how far the draw is thrown to the other side of E[x | z], see `Conditional.draw_image`.
+        """
+        if overrelaxation:  # where the draw is to be expected
+            self._shift += np.float32(1 + overrelaxation) * (self._centre - self.x)
+        self.x = self.mean = self._conditional.draw_image(self._shift, overrelaxation, self.x)
+        self._swept += 1
+        self._centre = self._centre + (self.x - self._centre) / np.float32(min(self._swept, _MEMORY))
         if rao_blackwell:
-            self.mean = self._conditional.solve_mean(False, self._mean_shift)
+            self.mean = self._conditional.solve_mean(self._mean_shift)
         self._draw_scales()
 
     def _draw_scales(self) -> None:
@@ -61,6 +72,10 @@ class Gibbs(Sampler):
     burn_in: int = option(20, "sweeps of each chain to forget; it mixes in about five", low=0)
     chains: int = option(2, "independent chains; they run in parallel and make R-hat possible", low=1)
     rao_blackwell: bool = option(False, "average E[x | z] instead of x: less noise in the mean, twice the time")
+    overrelaxation: float = option(
+        0.0, "throws a draw to the other side of its mean: 0.7 halves the draws for a mean as good; 0: as published",
+        low=0, high=0.99,
+    )  # fmt: skip
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
     tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6, high=1)
 
@@ -84,7 +99,9 @@ class Gibbs(Sampler):
                 energies: list[list[float]] = [[] for _ in chains]
             left = self.samples - draws.count if sweep >= self.burn_in else self.chains
             running = chains[: min(left, self.chains)]
-            parallel(lambda chain: chain.sweep(self.rao_blackwell), running)
+            # throwing back and forth keeps a bad start alive, so not before burn-in is over
+            relaxation = self.overrelaxation if sweep >= self.burn_in else 0
+            parallel(partial(GibbsChain.sweep, rao_blackwell=self.rao_blackwell, overrelaxation=relaxation), running)
             for number, chain in enumerate(running):
                 draws.add(chain.x, chain.mean, store=sweep >= self.burn_in)
                 energies[number].append(chain.energy)

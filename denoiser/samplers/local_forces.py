@@ -176,13 +176,15 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 
 @kernel(fastmath=True)
-def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, power, noise, forces):  # type: ignore[no-untyped-def]
+def _sweep(  # type: ignore[no-untyped-def]
+    x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, inertia, power, noise, forces
+):
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
     The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's
     own term keeps its weight 1 / M, those of its b - 1 partners get (M - 1) / (M (b - 1)): without bias whatever b is.
-    power_d gathers the mean square of phi_d over particles: AdaGrad with one scale for all particles of a pixel, since
-    a scale for each would upset the balance of their forces.
+    power_d gathers the mean square of phi_d over particles, counted `inertia` times: AdaGrad with one scale for all
+    particles of a pixel, since a scale for each would upset the balance of their forces.
     noise: (numbers, heat); with numbers, noise of variance heat times the particles' step is added, see `shaking.py`.
     seen_taps: `hood.seen_taps`, or None if kernels look at sites only; general: None for RBF kernels on four edges.
     What would need something that is None is not compiled: numba decides such an `if` beforehand.
@@ -240,7 +242,7 @@ def _sweep(x, order, batches, shape, sites, hood, seen_taps, general, h, imq, ta
                 for i in range(count):
                     phi = gradient[i, lane] + repulsion[i, lane]
                     square += phi * phi
-                power[site] += square / np.float32(count)
+                power[site] += inertia * square / np.float32(count)
                 factor = step / np.sqrt(power[site] + np.float32(1e-20))
                 push = np.sqrt(noise[1] * factor) if len(noise[0]) > 0 else np.float32(0)
                 for i in range(count):
@@ -298,23 +300,27 @@ class LocalForces:
         order: np.ndarray | None = None,
         noise: float = 0,
         rng: np.random.Generator | None = None,
+        inertia: float = 1,
     ) -> None:
         """Move every site once, colour by colour (Algorithm 1).
 
-        power: (pixels,), what AdaGrad has gathered. tables: replaces the experts' score tables.
+        power: (pixels,), what AdaGrad has gathered; inertia: how often it counts this sweep.
+        tables: replaces the experts' score tables.
         batches: into how many parts the particles, taken in the given `order` (a permutation), are cut.
         noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws.
         """
         numbers = _NONE if rng is None or not noise else shaking_numbers(self._target, self._hood, rng)
         shaken = numbers, np.float32(2 * noise / len(x))
-        self._run(x, (np.float32(step), power, shaken, np.empty((0, 0, 0), np.float32)), tables, batches, order)
+        then = np.float32(step), np.float32(inertia), power, shaken, np.empty((0, 0, 0), np.float32)
+        self._run(x, then, tables, batches, order)
 
     def measure(
         self, x: np.ndarray, batches: int = 1, order: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(G, R) of every particle at every site, shape (M, pixels) each; nothing moves."""
         forces = np.empty((2, *x.shape), np.float32)
-        self._run(x, (np.float32(0), np.empty(0, np.float32), (_NONE, np.float32(0)), forces), None, batches, order)
+        then = np.float32(0), np.float32(1), np.empty(0, np.float32), (_NONE, np.float32(0)), forces
+        self._run(x, then, None, batches, order)
         return forces[0], forces[1]
 
     def _run(

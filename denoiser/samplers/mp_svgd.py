@@ -25,6 +25,10 @@ class MPSVGD(ParticleSampler):
     title: ClassVar[str] = "MP-SVGD"
     single_kernel: ClassVar[bool] = False
 
+    optimiser: str = option(
+        "continuation", "continuation: from a softer prior to the true one; gentle: it, kept from jumping; "
+        "adagrad: as in the paper", choices=("continuation", "gentle", "adagrad"),
+    )  # fmt: skip
     bandwidth: float = option(0.25, "kernel bandwidth as a multiple of the squared median distance", low=1e-3)
     refresh: int = option(8, "sweeps between two updates of the bandwidths", low=1)
     view: str = option(
@@ -56,7 +60,8 @@ class MPSVGD(ParticleSampler):
             if move.fresh:
                 power[:] = 0
             order = rng.permutation(len(x)) if batches > 1 else None
-            forces.sweep(x, move.step, power, move.tables, batches, order, self.shaking * move.shaken, rng)
+            noise = self.shaking * move.shaken
+            forces.sweep(x, move.step, power, move.tables, batches, order, noise, rng, move.inertia)
 
         return move_all
 

@@ -33,7 +33,7 @@ def _smooth_start(posterior: Posterior, rng: np.random.Generator, count: int) ->
         first, child = item
         conditional = Conditional(posterior, child, tolerance=0.003)  # at 0.03 means of blocks vary a fifth too little
         conditional.draw_scales(smooth)
-        middle = conditional.solve_mean(False, smooth - conditional.noisy)
+        middle = conditional.solve_mean(smooth - conditional.noisy)
         deviation = conditional.solve_noise()
         x[first] = middle + deviation
         if first + 1 < count:

@@ -36,16 +36,17 @@ def write_report(rows: Sequence[Row], folder: Path) -> list[Path]:
         inside / "table1.csv": table1.to_csv(lines).encode(),
         inside / "calibration.png": plots.calibration(rows),
         inside / "speed-quality.png": plots.speed_quality(rows),
-        folder / "results.md": (_page(rows, lines) + _intervals(inside / "intervals.md")).encode(),
+        folder / "results.md": (_page(rows, lines) + _measured(inside)).encode(),
     }
     for path, data in files.items():
         write_bytes(path, data)
     return list(files)
 
 
-def _intervals(table: Path) -> str:
-    """The section on what the presets' intervals hold, if benchmarks/intervals.py has written its table there."""
-    return _INTERVALS.format(table=table.read_text(encoding="utf-8")) if table.is_file() else ""
+def _measured(folder: Path) -> str:
+    """The sections on what benchmarks have printed into files of the folder, as far as there are any."""
+    files = ((folder / f"{name}.md", section) for name, section in _SECTIONS.items())
+    return "".join(section.format(table=file.read_text("utf-8")) for file, section in files if file.is_file())
 
 
 def _page(rows: Sequence[Row], lines: Sequence[table1.Line]) -> str:
@@ -212,11 +213,20 @@ process, Python and libraries included, held during the run. Both are of the mac
 shared machine they wander: compare them with each other only. Made by `{command}`.
 """
 
-_INTERVALS = """
+_SECTIONS = {
+    "colour": """
+## In colour
+
+The middle of five colour pictures of BSD68 (240 x 160 pixels), white noise of sigma 25 in every channel. The posterior of
+every sampler is the learned field. Made by `python benchmarks/learned.py FOLDER --only colour`.
+
+{table}""",
+    "intervals": """
 ## The 90 % interval of every preset
 
 How often the 90 % interval holds the true pixel, in per cent: the mean over the pictures, and the worst and best one.
 Grey pictures; promised is 90 ± 3 for the means. The learned field never saw them. Made by
 `python benchmarks/intervals.py BSD10`; other rows with `--images`, `--side`, `--sigma` and `--only`.
 
-{table}"""
+{table}""",
+}

@@ -168,7 +168,7 @@ def joint(data: Path, count: int | None) -> None:
 
 
 def colour(data: Path, count: int | None) -> None:
-    """Every sampler on the learned field in colour, beside BM3D's colour version: the table of docs/results/colour.md."""
+    """Every sampler on the learned field in colour, beside BM3D's colour version: docs/results/colour.md."""
     side = (160, 240)
     methods: dict[str, dict] = {
         "one pass": {"prior": "learned-fast"},

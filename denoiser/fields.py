@@ -20,7 +20,9 @@ from denoiser.pieces import HALO, Margins
 from denoiser.posterior import Posterior
 from denoiser.priors import Prior, available_priors, load_prior
 
-_SURE, _UNSURE, _LEAST = 0.62, 0.2, 0.3  # confidence with which noise is believed wholly; hardly; and then how much
+_SURE, _UNSURE = 0.62, 0.2  # confidence with which noise is believed wholly; hardly
+_LEAST, _MOST = 0.3, 0.9  # what is believed then, of weak noise and of strong: texture seldom looks like strong noise
+_STRONG = 14.0  # grey levels of noise that would be believed wholly
 # What makes 90 % intervals hold under measured noise (`widening`; docs/noise.md says what was fitted on what).
 _GRAINED = (1.03, 1.15)  # the network's, under grain, in grey and in colour
 _DOUBTED = (1.3, 0.1)  # power of the part of the level that it is told, in grey and in colour: in grey doubt is worse
@@ -101,7 +103,8 @@ def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
 
 def _believed(noise: Noise) -> float:
     """The part of a measured level that the network is told."""
-    return float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), _LEAST, 1))
+    least = np.clip(noise.level * 255 / noise.white / _STRONG, _LEAST, _MOST)
+    return float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), least, 1))
 
 
 def widening(prior: Prior, noise: Noise) -> float:

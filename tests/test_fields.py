@@ -54,3 +54,11 @@ def test_the_mean_stays_and_std_and_particles_widen_alike(prior, method, options
     assert len(wide.samples) > 2
     spreads = [(r.samples.astype(float) - r.mean).std(axis=0) for r in (wide, narrow)]
     np.testing.assert_allclose(spreads[0], factor * spreads[1], rtol=0.02, atol=0.05)
+
+
+def test_strong_noise_is_believed_though_the_meter_is_unsure():
+    """Texture looks like weak noise, seldom like strong noise; what is believed follows the level in grey levels."""
+    unsure = [replace(Noise.flat(sigma), confidence=0.1) for sigma in (2.0, 7.0, 30.0)]
+    told = [fields.noise_factors(LEARNED, noise, 1)[0] for noise in unsure]
+    assert told == pytest.approx([0.3, 0.5, 0.9])
+    assert fields.noise_factors(LEARNED, unsure[1].in_units(257.0), 1) == pytest.approx([0.5])

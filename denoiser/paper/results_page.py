@@ -217,8 +217,8 @@ _SECTIONS = {
     "colour": """
 ## In colour
 
-The middle of five colour pictures of BSD68 (240 x 160 pixels), white noise of sigma 25 in every channel. The posterior of
-every sampler is the learned field. Made by `python benchmarks/learned.py FOLDER --only colour`.
+The middle of five colour pictures of BSD68 (240 x 160 pixels), white noise of sigma 25 in every channel. The
+posterior of every sampler is the learned field. Made by `python benchmarks/learned.py FOLDER --only colour`.
 
 {table}""",
     "intervals": """

@@ -258,6 +258,7 @@ def test_shaking(posterior, kernel, single_kernel):
         assert np.allclose(added[:, flat], np.sqrt(2 * 3.0 * eps[flat] / 6) * twin, atol=2e-3 * np.sqrt(eps[flat]))
 
 
+@pytest.mark.slow  # half a minute; the twin above checks every number of one sweep
 def test_the_covariance_of_shaking_is_the_kernel_matrix(posterior, kernel):
     """2 eps K / M, but for what is common to all particles; at two sites that move first, over 4000 sweeps."""
     x = _particles(posterior, 4)

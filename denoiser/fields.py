@@ -103,8 +103,13 @@ def noise_factors(prior: Prior, noise: Noise, planes: int) -> list[float]:
 
 def _believed(noise: Noise) -> float:
     """The part of a measured level that the network is told."""
-    least = np.clip(noise.level * 255 / noise.white / _STRONG, _LEAST, _MOST)
+    least = np.clip(_grey_levels(noise) / _STRONG, _LEAST, _MOST)
     return float(np.clip((noise.confidence - _UNSURE) / (_SURE - _UNSURE), least, 1))
+
+
+def _grey_levels(noise: Noise) -> float:
+    """Its level in grey levels of 255."""
+    return noise.level * 255 / noise.white
 
 
 def widening(prior: Prior, noise: Noise) -> float:
@@ -118,8 +123,8 @@ def widening(prior: Prior, noise: Noise) -> float:
         return (_GRAINED[colour] if noise.grained else 1.0) * _believed(noise) ** -_DOUBTED[colour]
     if not noise.grained:
         return 1.0
-    large = max(map(len, prior.supports)) > 2
-    return float(np.clip(_AT_FIVE * (noise.level * 51 / noise.white) ** _POWER, _LEAST_WIDE[large], _MOST_WIDE))
+    wide = _AT_FIVE * (_grey_levels(noise) / 5) ** _POWER
+    return float(np.clip(wide, _LEAST_WIDE[not prior.pairwise], _MOST_WIDE))
 
 
 def posteriors(

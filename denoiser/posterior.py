@@ -14,6 +14,14 @@ from denoiser.target import SitePotentials, Target
 _BLOCK = 1 << 14  # cliques whose energy is computed at a time
 
 
+def widened(
+    mean: np.ndarray, std: np.ndarray, samples: np.ndarray, factor: float | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations, and float32 particles `factor` times as far from their mean; a number, or one a pixel."""
+    centre, times = mean.astype(np.float32), np.asarray(factor, np.float32)
+    return std * factor, centre + times * (samples - centre)
+
+
 class Posterior(Target):
     """Prior and likelihood on the mirror-padded noisy image; samplers work on the padded field.
 
@@ -57,9 +65,7 @@ class Posterior(Target):
     def pictures(self, mean: np.ndarray, std: np.ndarray, samples: np.ndarray) -> tuple[np.ndarray, ...]:
         """What a sampler found on the sites, as pictures in grey levels: without the padding, widened."""
         mean, std, samples = self.crop(mean), self.crop(std), self.crop(samples)
-        if self.widen == 1:
-            return mean, std, samples
-        return mean, std * self.widen, mean + (samples - mean) * self.widen
+        return (mean, std, samples) if self.widen == 1 else (mean, *widened(mean, std, samples, self.widen))
 
     def crop(self, fields: np.ndarray) -> np.ndarray:
         """Take the padding off the last two axes."""

@@ -54,7 +54,7 @@ def choose(
     else:
         usual, preset = ("direct", {}) if learned else _SAMPLED[quality]
         if usual == "mp-svgd" and "widen" not in (options or {}):
-            widen, narrow = _WIDEN[quality][max(map(len, loaded.supports)) > 2]
+            widen, narrow = _WIDEN[quality][not loaded.pairwise]
             preset = {**preset, "widen": widen, "narrow": narrow}
         name = name or usual
         sampler = make_sampler(name, {**(preset if name == usual else {}), **(options or {})})

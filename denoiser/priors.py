@@ -53,6 +53,11 @@ class FilterBank:
         """For each filter, the (row, column) of its taps that are not zero."""
         return tuple(tuple((int(r), int(c)) for r, c in np.argwhere(f != 0)) for f in self.filters)
 
+    @property
+    def pairwise(self) -> bool:
+        """Whether no filter sees more than two sites."""
+        return max(map(len, self.supports)) <= 2
+
     @cached_property
     def factors(self) -> tuple[tuple[Offset, ...], ...]:
         """The cliques that contain the site (0, 0), each as the offsets of its other sites.

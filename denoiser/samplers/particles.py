@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from denoiser.jit import kernel
+from denoiser.posterior import widened
 from denoiser.priors import FilterBank
 from denoiser.samplers.base import Estimate, Sampler, option, solver_bytes
 from denoiser.samplers.starts import start
@@ -73,12 +74,6 @@ def estimate(x: np.ndarray, target: Target, before: np.ndarray) -> Estimate:
     change = float(np.sqrt(np.mean((mean - before.ravel()) ** 2)))
     shape = target.shape
     return Estimate(mean.reshape(shape), std.reshape(shape), x.reshape(-1, *shape), {"change": change})
-
-
-def _widened(latest: Estimate, factor: np.ndarray) -> Estimate:
-    """The same with particles `factor` times as far from their mean: float32, shape (height, width) or one number."""
-    mean = latest.mean.astype(np.float32)
-    return replace(latest, std=latest.std * factor, samples=mean + factor * (latest.samples - mean))
 
 
 class Move(NamedTuple):
@@ -179,6 +174,9 @@ class ParticleSampler(Sampler):
             mover(x, sweep, move._replace(step=self.step * move.step))
             latest = estimate(x, target, mean)
             mean = latest.mean
-            yield _widened(latest, factor) if self.widens else latest
+            if self.widens:
+                std, samples = widened(latest.mean, latest.std, latest.samples, factor)
+                latest = replace(latest, std=std, samples=samples)
+            yield latest
             if move.tables is None and latest.figures["change"] < self.tolerance:
                 return

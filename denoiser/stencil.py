@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from denoiser.conjugate_gradients import checkerboard_workspace, solve_checkerboard, solve_stencil
 from denoiser.jit import inlined, kernel
 from denoiser.priors import FilterBank
 
-_BLOCK = 1024  # pixels that are worked on together: their rows of all arrays stay in the L1 cache
+_MOST = 20 * 1000  # iterations of a solver: it ends long before that, or never
 
 
 @inlined(fastmath=True)
@@ -65,87 +66,6 @@ def _assemble(precisions, width, extents, pairs, products, diagonal, coefficient
                 target[i] += product * line[i]
 
 
-@inlined(fastmath=True)
-def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
-    """q = A p for the unit-diagonal stencil A; returns p . q."""
-    n = len(p)
-    total = 0.0
-    for begin in range(0, n, _BLOCK):
-        end = min(begin + _BLOCK, n)
-        here, mine = q[begin:end], p[begin:end]
-        for i in range(len(here)):
-            here[i] = mine[i]
-        for k in range(len(steps)):
-            step = steps[k]
-            last = min(end, n - step)
-            if last > begin:
-                right, a = p[begin + step : last + step], coefficients[k, begin:last]
-                for i in range(len(right)):
-                    here[i] += a[i] * right[i]
-            first = max(begin, step)
-            if first < end:
-                left, b = p[first - step : end - step], coefficients[k, first - step : end - step]
-                mine_too = q[first:end]
-                for i in range(len(left)):
-                    mine_too[i] += b[i] * left[i]
-        part = p.dtype.type(0)
-        for i in range(len(here)):
-            part += here[i] * mine[i]
-        total += part
-    return total
-
-
-@kernel(fastmath={"reassoc", "contract", "arcp", "nsz"})  # not "nnan": what is not finite must end the loop
-def _solve(diagonal, coefficients, steps, b, x, tolerance, most, work):  # type: ignore[no-untyped-def]
-    """Conjugate gradients for the stencil system, preconditioned by its diagonal; x is start and solution.
-
-    The system is scaled to a unit diagonal first (coefficients are overwritten). If b holds a draw from
-    N(., Q), the scaled residual of a wild guess is about 1 a pixel: `tolerance` is relative to that.
-    Returns the iterations used, or -1 when `most` did not do or numbers overflowed.
-    """
-    n = len(b)
-    scale, r, p, q = work[0], work[1], work[2], work[3]
-    one = b.dtype.type(1)
-    for i in range(n):
-        scale[i] = one / np.sqrt(diagonal[i])
-        x[i] /= scale[i]
-    for k in range(len(steps)):
-        here, there, a = scale[: n - steps[k]], scale[steps[k] :], coefficients[k]
-        for i in range(len(there)):
-            a[i] *= here[i] * there[i]
-    _multiply(coefficients, steps, x, q)
-    squared = 0.0
-    for begin in range(0, n, _BLOCK):
-        part = b.dtype.type(0)
-        for i in range(begin, min(begin + _BLOCK, n)):
-            r[i] = b[i] * scale[i] - q[i]
-            p[i] = r[i]
-            part += r[i] * r[i]
-        squared += part
-    iterations = 0
-    while squared > tolerance * tolerance * n and iterations < most:
-        curvature = _multiply(coefficients, steps, p, q)
-        if not curvature > 0:  # NaN too
-            return -1
-        alpha = b.dtype.type(squared / curvature)
-        fresh = 0.0
-        for begin in range(0, n, _BLOCK):
-            part = b.dtype.type(0)
-            for i in range(begin, min(begin + _BLOCK, n)):
-                x[i] += alpha * p[i]
-                r[i] -= alpha * q[i]
-                part += r[i] * r[i]
-            fresh += part
-        beta = b.dtype.type(fresh / squared)
-        squared = fresh
-        for i in range(n):
-            p[i] = r[i] + beta * p[i]
-        iterations += 1
-    for i in range(n):
-        x[i] *= scale[i]
-    return iterations if squared <= tolerance * tolerance * n else -1
-
-
 class Stencil:
     """The filter bank of `prior` on images of `shape`, computed in `dtype`; `bank` is what the kernels know of it.
 
@@ -159,7 +79,7 @@ class Stencil:
         self._scale: np.ndarray | None = None if scale is None else np.asarray(scale, dtype)
         self.prior, self.shape, self.size, self.dtype = prior, shape, height * width, dtype
         starts, offsets, taps = [0], [], []
-        pairs, products, steps = [], [], []
+        pairs, products, steps, couplings = [], [], [], set()
         for f, (values, support) in enumerate(zip(prior.filters, prior.supports, strict=True)):
             for r, c in support:
                 offsets.append(r * width + c)
@@ -173,6 +93,7 @@ class Stencil:
                     if (r2, c2) == (r, c):
                         index = -1
                     elif (r2, c2) > (r, c):
+                        couplings.add((r2 - r, c2 - c))
                         if step not in steps:
                             steps.append(step)
                         index = steps.index(step)
@@ -187,6 +108,8 @@ class Stencil:
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 3)
         self._products: np.ndarray = np.array(products, dtype)
         self._steps = np.array(steps, dtype=np.int64)
+        #: Which coefficients couple a pixel to that on its right and to that below, where there are no others.
+        self._neighbours = (steps.index(1), steps.index(width)) if couplings == {(0, 1), (1, 0)} else None
         self.cliques = len(prior.filters), self.size
 
     def responses(self, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -204,8 +127,9 @@ class Stencil:
 
     def workspace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scratch arrays for `solve`; one a thread."""
-        n, k = self.size, len(self._steps)
-        return np.empty(n, self.dtype), np.empty((k, n), self.dtype), np.empty((4, n), self.dtype)
+        n, k, dtype = self.size, len(self._steps), self.dtype
+        work = checkerboard_workspace(self.shape, dtype) if self._neighbours else np.empty((4, n), dtype)
+        return np.empty(n, dtype), np.empty((k, n), dtype), work
 
     def solve(
         self,
@@ -226,4 +150,7 @@ class Stencil:
             precisions = precisions * self._scale**2
         width, extents = self.shape[1], self.extents
         _assemble(precisions, width, extents, self._pairs, self._products, diagonal, coefficients)
-        return int(_solve(diagonal, coefficients, self._steps, b, x, tolerance, 20 * 1000, work))
+        if self._neighbours:
+            across, down = coefficients[self._neighbours[0]], coefficients[self._neighbours[1]]
+            return int(solve_checkerboard(diagonal, across, down, width, b, x, tolerance, _MOST, work))
+        return int(solve_stencil(diagonal, coefficients, self._steps, b, x, tolerance, _MOST, work))

@@ -22,7 +22,7 @@ FLOORS = [
     ["target"],
     ["stencil"],
     ["priors"],
-    ["gsm"],
+    ["conjugate_gradients", "gsm"],
     ["calibration", "executors", "exp2", "images", "measure", "noise"],
     ["noise_estimate"],
     ["jpeg_marks", "noise_meter"],

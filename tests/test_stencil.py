@@ -48,6 +48,19 @@ def test_solve_matches_the_dense_matrix(prior, shape, dtype, tolerance):
     assert np.allclose(x, expected, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("shape", [(40, 61), (61, 40), (7, 400)])
+def test_solve_on_more_than_one_block(prior, shape):
+    """Blocks of 1024 pixels, rows of odd and even length, and a start that is not zero."""
+    stencil = Stencil(prior, shape, np.float64)
+    rng, precisions = _random(stencil, 3)
+    b = rng.normal(size=stencil.size)
+    scratch = stencil.workspace()
+    for _ in range(2):  # scratch space that has been used is as good as new
+        x = rng.normal(size=stencil.size)
+        assert stencil.solve(precisions, 0.1, b, x, 1e-10, scratch) > 0
+        assert np.allclose(stencil.adjoint(precisions * stencil.responses(x), 0.1 * x), b, atol=1e-7)
+
+
 def test_a_good_start_needs_no_iterations(prior):
     stencil = Stencil(prior, (6, 5), np.float64)
     rng, precisions = _random(stencil, 2)

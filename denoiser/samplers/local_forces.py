@@ -14,62 +14,17 @@ from __future__ import annotations
 import numpy as np
 
 from denoiser.exp2 import LOG2E, exp2, rough_exp2
-from denoiser.gsm import table_precision
 from denoiser.jit import inlined, kernel
 from denoiser.samplers.bandwidths import set_bandwidths
 from denoiser.samplers.neighbourhood import GROUP, LANES, fill_block, gather, neighbourhood, see
 from denoiser.samplers.shaking import shake, shaking_numbers
-from denoiser.target import Target, table_slope
+from denoiser.samplers.site_scores import site_scores
+from denoiser.target import Target
 from denoiser.threads import parallel
 
 _CHUNK = 16 * LANES  # sites a task
 _NONE = np.empty((0, 0), np.float32)
 _SHIFTS = 6  # a median is taken over the pairs (i, i + shift) of this many shifts: 300 pairs for 50 particles
-
-
-@inlined(fastmath=True)
-def _site_scores(values, inside, hood, shape, block, tables, potentials, out):  # type: ignore[no-untyped-def]
-    """out[i, lane] = d/dx_d log p(x_d | blanket) of particle i at site d = block[lane]."""
-    own = values[len(values) - 1]
-    y, response, weight = np.empty(LANES, np.float32), np.empty(LANES, np.float32), np.empty(LANES, np.float32)
-    scale = np.empty(LANES, np.float32)
-    scaled = len(potentials.scale) > 0
-    for lane in range(LANES):
-        y[lane] = potentials.y[block[lane]]
-        weight[lane] = potentials.precision[block[lane]]
-    for i in range(len(out)):
-        line, mine = out[i], own[i]
-        for lane in range(LANES):
-            line[lane] = weight[lane] * (y[lane] - mine[lane]) - potentials.epsilon * mine[lane]
-    if len(potentials.table) > 0:
-        for i in range(len(out)):
-            line, mine = out[i], own[i]
-            for lane in range(LANES):
-                line[lane] += table_slope(potentials.table, y[lane] - mine[lane])
-    for q in range(len(hood.clique_filters)):
-        table = tables[hood.clique_filters[q]]
-        for lane in range(LANES):
-            weight[lane] = -hood.clique_own_taps[q]
-            if scaled:
-                corner = block[lane] - hood.clique_rows[q] * shape[1] - hood.clique_columns[q]  # negative: not inside
-                scale[lane] = potentials.scale[hood.clique_filters[q], max(corner, 0)]
-                weight[lane] *= scale[lane]
-        for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
-            for lane in range(LANES):
-                weight[lane] *= inside[hood.clique_members[m], lane]
-        for i in range(len(out)):
-            for lane in range(LANES):
-                response[lane] = 0
-            for m in range(hood.clique_starts[q], hood.clique_starts[q + 1]):
-                tap, member = hood.clique_taps[m], values[hood.clique_members[m], i]
-                for lane in range(LANES):
-                    response[lane] += tap * member[lane]
-            if scaled:
-                for lane in range(LANES):
-                    response[lane] *= scale[lane]
-            line = out[i]
-            for lane in range(LANES):
-                line[lane] += weight[lane] * response[lane] * table_precision(table, response[lane])
 
 
 @inlined(fastmath=True)
@@ -199,11 +154,12 @@ def _sweep(  # type: ignore[no-untyped-def]
     if seen_taps is not None:
         seen = np.empty((len(seen_taps), count, LANES), np.float32)
     rate, terms = np.empty((factors, LANES), np.float32), np.empty(LANES, np.float32)
+    square, factor, push = np.empty(LANES, np.float32), np.empty(LANES, np.float32), np.empty(LANES, np.float32)
     unit = np.float32(1 if imq else 2 / LOG2E)
     for begin in range(0, len(sites), LANES):
         used = fill_block(sites, begin, block)
         gather(x, order, shape, block, hood, values, inside)
-        _site_scores(values, inside, hood, shape, block, target[0], target[1], scores)
+        site_scores(values, inside, hood, shape, block, target[0], target[1], scores)
         for lane in range(LANES):
             terms[lane] = 0  # K, the factors at the site
             for f in range(factors):
@@ -213,8 +169,9 @@ def _sweep(  # type: ignore[no-untyped-def]
         if seen_taps is not None:
             see(values, hood, block, seen)
         for number in range(batches):
-            first, last = number * count // batches, (number + 1) * count // batches
-            more = np.float32(count - 1) / np.float32(last - first - 1) if batches > 1 else np.float32(1)
+            begun, ended = number * count // batches, (number + 1) * count // batches
+            more = np.float32(count - 1) / np.float32(ended - begun - 1) if batches > 1 else np.float32(1)
+            first, last = np.uint64(begun), np.uint64(ended)  # so no index counts from the end: 1.7 times as fast
             for i in range(first, last):
                 for lane in range(LANES):
                     gradient[i, lane] = terms[lane] / more * scores[i, lane]  # k(x, x) = 1 for each factor
@@ -232,21 +189,30 @@ def _sweep(  # type: ignore[no-untyped-def]
                     repulsion[i, lane] *= share * unit
         if len(noise[0]) > 0:
             shake(values, hood, seen_taps, h, imq, block, noise[0], scores)  # which are not needed any more
+        if len(forces) > 0:
+            for i in range(count):
+                for lane in range(used):
+                    forces[0, order[i], block[lane]] = gradient[i, lane]
+                    forces[1, order[i], block[lane]] = repulsion[i, lane]
+            continue
+        for lane in range(LANES):
+            square[lane] = 0
+        for i in range(count):
+            for lane in range(LANES):
+                gradient[i, lane] += repulsion[i, lane]  # phi, from here on
+                square[lane] += gradient[i, lane] * gradient[i, lane]
         for lane in range(used):
-            site, square = block[lane], np.float32(0)
-            if len(forces) > 0:
-                for i in range(count):
-                    forces[0, order[i], site] = gradient[i, lane]
-                    forces[1, order[i], site] = repulsion[i, lane]
-            else:
-                for i in range(count):
-                    phi = gradient[i, lane] + repulsion[i, lane]
-                    square += phi * phi
-                power[site] += inertia * square / np.float32(count)
-                factor = step / np.sqrt(power[site] + np.float32(1e-20))
-                push = np.sqrt(noise[1] * factor) if len(noise[0]) > 0 else np.float32(0)
-                for i in range(count):
-                    x[order[i], site] += factor * (gradient[i, lane] + repulsion[i, lane]) + push * scores[i, lane]
+            site = block[lane]
+            power[site] += inertia * square[lane] / np.float32(count)
+            factor[lane] = step / np.sqrt(power[site] + np.float32(1e-20))
+            push[lane] = np.sqrt(noise[1] * factor[lane])
+        for i in range(count):
+            particle = x[order[i]]
+            for lane in range(used):
+                particle[block[lane]] += factor[lane] * gradient[i, lane]
+            if len(noise[0]) > 0:
+                for lane in range(used):
+                    particle[block[lane]] += push[lane] * scores[i, lane]
 
 
 class LocalForces:

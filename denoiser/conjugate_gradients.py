@@ -16,15 +16,22 @@ _FINITE = {"reassoc", "contract", "arcp", "nsz"}  # fastmath, but not "nnan": wh
 
 
 @inlined(fastmath=True)
-def _multiply(coefficients, steps, p, q):  # type: ignore[no-untyped-def]
-    """q = A p for the unit-diagonal stencil A; returns p . q.
+def _advance(coefficients, steps, alpha, beta, r, x, p, q):  # type: ignore[no-untyped-def]
+    """x += alpha p, then p = r + beta p, then q = A p for the unit-diagonal stencil A; returns p . q.
 
+    In one pass: p is renewed just ahead of the block whose product is computed, so that it comes from the cache.
     Offsets are taken two at a time, which halves the traffic of q; next to the ends of the image, one at a time.
     """
     n, far = len(p), steps.max() if len(steps) else 0
-    total = 0.0
+    total, renewed = 0.0, 0
     for begin in range(0, n, _BLOCK):
         end = min(begin + _BLOCK, n)
+        until = min(end + far, n)
+        p_next, r_next, x_next = p[renewed:until], r[renewed:until], x[renewed:until]
+        for i in range(len(p_next)):
+            x_next[i] += alpha * p_next[i]
+            p_next[i] = r_next[i] + beta * p_next[i]
+        renewed = until
         here, mine = q[begin:end], p[begin:end]
         for i in range(len(here)):
             here[i] = mine[i]
@@ -69,36 +76,36 @@ def solve_stencil(diagonal, coefficients, steps, b, x, tolerance, most, work):  
         here, there, a = scale[: n - steps[k]], scale[steps[k] :], coefficients[k]
         for i in range(len(there)):
             a[i] *= here[i] * there[i]
-    _multiply(coefficients, steps, x, q)
+    zero = b.dtype.type(0)
+    r[:], p[:] = x, zero
+    _advance(coefficients, steps, zero, zero, r, x, p, q)  # q = A x
     squared = 0.0
     for begin in range(0, n, _BLOCK):
-        part = b.dtype.type(0)
+        part = zero
         for i in range(begin, min(begin + _BLOCK, n)):
             r[i] = b[i] * scale[i] - q[i]
-            p[i] = r[i]
             part += r[i] * r[i]
         squared += part
+    p[:] = zero
+    alpha = beta = zero
     iterations = 0
     while squared > tolerance * tolerance * n and iterations < most:
-        curvature = _multiply(coefficients, steps, p, q)
+        curvature = _advance(coefficients, steps, alpha, beta, r, x, p, q)
         if not curvature > 0:  # NaN too
             return -1
         alpha = b.dtype.type(squared / curvature)
         fresh = 0.0
         for begin in range(0, n, _BLOCK):
-            part, left, moved = b.dtype.type(0), r[begin : begin + _BLOCK], q[begin : begin + _BLOCK]
+            part, left, moved = zero, r[begin : begin + _BLOCK], q[begin : begin + _BLOCK]
             for i in range(len(left)):
                 left[i] -= alpha * moved[i]
                 part += left[i] * left[i]
             fresh += part
         beta = b.dtype.type(fresh / squared)
         squared = fresh
-        for i in range(n):
-            x[i] += alpha * p[i]
-            p[i] = r[i] + beta * p[i]
         iterations += 1
     for i in range(n):
-        x[i] *= scale[i]
+        x[i] = (x[i] + alpha * p[i]) * scale[i]
     return iterations if squared <= tolerance * tolerance * n else -1
 
 

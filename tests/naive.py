@@ -117,12 +117,13 @@ def factors_at(prior, shape, site, single_kernel):
     return found or [[site]]
 
 
-def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=None):
+def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=None, crowd=None):
     """Eq. 10 at one site for particles x (M, height, width); h_of(factor sites) is the factor's bandwidth.
 
     batches: lists of particles that feel each other only; a partner of b - 1 stands for (M - 1) / (b - 1) particles.
+    crowd: M, if that is not how many there are.
     """
-    count = len(x)
+    count, crowd = len(x), crowd or len(x)
     batch_of = {i: list(batch) for batch in batches or [range(count)] for i in batch}
     factors = factors_at(prior, x.shape[1:], site, single_kernel)
     gradients, repulsions = np.zeros(count), np.zeros(count)
@@ -130,7 +131,7 @@ def mp_svgd_forces(prior, x, scores, site, name, h_of, single_kernel, batches=No
         h = h_of(sites)
         for i in range(count):
             for j in batch_of[i]:
-                weight = (1 if j == i else (count - 1) / (len(batch_of[i]) - 1)) / (count * len(factors))
+                weight = (1 if j == i else (crowd - 1) / (len(batch_of[i]) - 1)) / (crowd * len(factors))
                 z = sum((x[(i, *s)] - x[(j, *s)]) ** 2 for s in sites) / (2 * h)
                 gradients[i] += weight * kernel_value(name, z) * scores[(j, *site)]
                 repulsions[i] += -weight * kernel_slope(name, z) * (x[(i, *site)] - x[(j, *site)]) / h

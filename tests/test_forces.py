@@ -48,17 +48,17 @@ def _bandwidths(h, posterior, single_kernel):
     return h_of
 
 
-def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites, order=None, batches=None):
+def _compare_with_the_naive_twin(posterior, x, kernel, single_kernel, sites, order=None, batches=None, crowd=0):
     forces = LocalForces(posterior, single_kernel=single_kernel, kernel=kernel, bandwidth=0.5)
     h = forces.refresh_bandwidths(x.reshape(len(x), -1))
-    measured = forces.measure(x.reshape(len(x), -1), len(batches or [0]), order)
+    measured = forces.measure(x.reshape(len(x), -1), len(batches or [0]), order, crowd)
     gradients, repulsions = (f.reshape(x.shape) for f in measured)
     scores = np.stack([naive.score(posterior.prior, p.astype(float), posterior.noisy, 12.0) for p in x])
     scale = np.abs(scores).mean()
     for site in sites:
         g, r = naive.mp_svgd_forces(
             posterior.prior, x.astype(float), scores, site, kernel,
-            _bandwidths(h, posterior, single_kernel), single_kernel, batches,
+            _bandwidths(h, posterior, single_kernel), single_kernel, batches, crowd,
         )  # fmt: skip
         assert np.allclose(gradients[(slice(None), *site)], g, rtol=1e-4, atol=1e-4 * scale)
         assert np.allclose(repulsions[(slice(None), *site)], r, rtol=1e-4, atol=1e-4 * scale)
@@ -92,12 +92,13 @@ def test_forces_of_kernels_on_responses(field):
         assert np.allclose(repulsions[(slice(None), *site)], r, rtol=0.03, atol=0.1 * push)
 
 
-def test_local_forces_in_batches(posterior, kernel):
-    """Seven particles in a shuffled order, cut into parts of two, two and three."""
+@pytest.mark.parametrize("crowd", [0, 4])
+def test_local_forces_in_batches(posterior, kernel, crowd):
+    """Seven particles in a shuffled order, cut into parts of two, two and three; also as if they were four."""
     order = np.array([3, 0, 6, 2, 5, 1, 4])
     batches = [[3, 0], [6, 2], [5, 1, 4]]
     sites = list(np.ndindex(*posterior.shape))[::3]
-    _compare_with_the_naive_twin(posterior, _particles(posterior, 7), kernel, False, sites, order, batches)
+    _compare_with_the_naive_twin(posterior, _particles(posterior, 7), kernel, False, sites, order, batches, crowd)
 
 
 def test_batches_are_unbiased(posterior):

@@ -57,6 +57,15 @@ def test_gibbs_matches_the_closed_form(gaussian, a):
     assert np.abs(np.cov(draws_flat.T) - covariance).max() < 0.06 * more * covariance.max()
 
 
+def test_chains_with_opposite_numbers_err_in_opposite_directions(gaussian):
+    """With one component z says nothing, and the errors of a pair of chains cancel in every sweep."""
+    posterior, mean, _ = gaussian
+    last = _last(make_sampler("gibbs", {"samples": 4, "burn_in": 0, "opposite": True, "tolerance": 1e-5}), posterior)
+    assert np.abs(last.mean - mean).max() < 0.01
+    apart = _last(make_sampler("gibbs", {"samples": 4, "burn_in": 0, "tolerance": 1e-5}), posterior)
+    assert np.abs(apart.mean - mean).max() > 1
+
+
 def test_rao_blackwell_is_exact_when_z_is_known(gaussian):
     posterior, mean, _ = gaussian
     last = _last(make_sampler("gibbs", {"samples": 4, "rao_blackwell": True}), posterior)
@@ -84,8 +93,8 @@ def test_scales_are_drawn_from_their_conditional(prior):
             assert abs((out == precision).mean() - probability) < 5 * error
 
 
-@pytest.mark.parametrize("overrelaxation", [0, 0.7])
-def test_a_sweep_leaves_the_exact_posterior_alone(overrelaxation):
+@pytest.mark.parametrize(("overrelaxation", "opposite"), [(0, False), (0.7, False), (0.7, True)])
+def test_a_sweep_leaves_the_exact_posterior_alone(overrelaxation, opposite):
     """On a 2x1 pair of pixels: Gibbs moments against quadrature."""
     posterior = Posterior(load_prior("pairwise"), np.array([[100.0], [112.0]]), 10.0, padding=0)
     grid = np.linspace(40, 170, 651)
@@ -95,7 +104,7 @@ def test_a_sweep_leaves_the_exact_posterior_alone(overrelaxation):
     density = np.exp(log_density - log_density.max())
     density /= density.sum()
     mean, spread = (density * a).sum(), np.sqrt((density * (a - (density * a).sum()) ** 2).sum())
-    chain = GibbsChain(posterior, np.random.default_rng(0), 1e-4)
+    chain = GibbsChain(posterior, np.random.default_rng(0), 1e-4, opposite)
     draws = np.empty(20_000)
     for i in range(len(draws)):
         chain.sweep(overrelaxation=overrelaxation)
@@ -243,8 +252,8 @@ def test_batches_change_with_the_seed_and_leave_no_particle_out(picture):
     a, b, c = (_last(sampler, posterior, seed) for seed in (0, 0, 1))
     assert np.array_equal(a.samples, b.samples)
     assert not np.array_equal(a.samples, c.samples)
-    for wrong in ({"view": "responses", "kernel": "imq"}, {"view": "nothing"}, {"batch": -1}):
-        with pytest.raises(ValueError, match=r"(view|batch) must be .*got"):
+    for wrong in ({"view": "responses", "kernel": "imq"}, {"view": "nothing"}, {"batch": -1}, {"crowd": 1}):
+        with pytest.raises(ValueError, match=r"(view|batch|crowd) must be .*got"):
             make_sampler("mp-svgd", wrong)
 
 

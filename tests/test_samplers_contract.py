@@ -12,6 +12,7 @@ from denoiser.samplers import gibbs, global_forces, local_forces, particles, sta
 QUICK = {
     "mp-svgd": {"particles": 12, "iterations": 16},
     "mp-svgd-s": {"particles": 12, "iterations": 16},
+    "mp-svgd-b": {"particles": 12, "iterations": 16, "batch": 4, "crowd": 8},
     "svgd": {"particles": 12, "iterations": 16},
     "gibbs": {"samples": 40, "burn_in": 5},
     "hmc": {"samples": 40, "burn_in": 20},
@@ -42,6 +43,7 @@ def test_denoises(method, prior, picture):
 THREADED = {
     "mp-svgd": [local_forces, particles],
     "mp-svgd-s": [local_forces, particles],
+    "mp-svgd-b": [local_forces, particles],
     "svgd": [global_forces, particles, target],
     "gibbs": [gibbs],
     "hmc": [target],

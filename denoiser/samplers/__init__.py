@@ -10,11 +10,11 @@ from denoiser.samplers.direct import Direct
 from denoiser.samplers.gibbs import Gibbs
 from denoiser.samplers.hmc import HMC
 from denoiser.samplers.map import Map
-from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDSingle
+from denoiser.samplers.mp_svgd import MPSVGD, MPSVGDBatches, MPSVGDSingle
 from denoiser.samplers.peers import PEERS
 from denoiser.samplers.svgd import SVGD
 
-_SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, SVGD, Gibbs, HMC, Map, *PEERS)
+_SAMPLERS: tuple[type[Sampler], ...] = (Direct, MPSVGD, MPSVGDSingle, MPSVGDBatches, SVGD, Gibbs, HMC, Map, *PEERS)
 METHODS = {sampler.name: sampler for sampler in _SAMPLERS}
 _DRAWN = 50  # candidate pictures, of a method that needs none for its mean
 

@@ -20,6 +20,11 @@ def option(
     return field(default=default, metadata={"meaning": meaning, "low": low, "high": high, "choices": choices})
 
 
+def another_default(sampler: type[Sampler], name: str, default: Any) -> Any:
+    """The option `name` of a sampler with another default, for one that is made from it."""
+    return field(default=default, metadata=sampler.__dataclass_fields__[name].metadata)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """What a sampler knows after an iteration, on the posterior's padded field.

@@ -101,11 +101,15 @@ class Conditional:
     """p(x | z) on a posterior, with z drawn given an image, and the scratch space to solve for its mean and draws.
 
     tolerance: residual of the solver, relative to that of a draw's noise.
+    opposite: with the random numbers turned round, -n for a normal and 1 - u for a uniform one. Two chains, one of them
+    opposite, err in opposite directions where they can.
     Images are flat float32 arrays, shape (pixels,), on the padded field.
     """
 
-    def __init__(self, posterior: Posterior, rng: np.random.Generator, tolerance: float) -> None:
-        self.posterior, self.rng, self.tolerance = posterior, rng, tolerance
+    def __init__(
+        self, posterior: Posterior, rng: np.random.Generator, tolerance: float, opposite: bool = False
+    ) -> None:
+        self.posterior, self.rng, self.tolerance, self.opposite = posterior, rng, tolerance, opposite
         prior, stencil = posterior.prior, posterior.stencil
         self._weights, self._precisions = _components(prior.experts)
         self.noisy = posterior.noisy.astype(np.float32).ravel()
@@ -118,6 +122,8 @@ class Conditional:
         """Draw z given the image x; returns -sum log phi of all cliques of x, which comes with it."""
         posterior, stencil = self.posterior, self.posterior.stencil
         uniforms = uniform_fields(self.rng, (len(self._drawn), *posterior.shape), posterior.origin)
+        if self.opposite:
+            np.subtract(1, uniforms, out=uniforms)
         energy = _draw_precisions(
             stencil.responses(x),
             posterior.shape[1],
@@ -171,7 +177,8 @@ class Conditional:
         return np.sqrt(self._constant) * self._normals(1).ravel()
 
     def _normals(self, count: int) -> np.ndarray:
-        return normal_fields(self.rng, (count, *self.posterior.shape), self.posterior.origin)
+        normals = normal_fields(self.rng, (count, *self.posterior.shape), self.posterior.origin)
+        return np.negative(normals, out=normals) if self.opposite else normals
 
     def _solve(self, b: np.ndarray, x: np.ndarray) -> None:
         _solve(self.posterior.stencil, self._drawn, self._constant, b, x, self.tolerance, self._scratch)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -31,9 +32,11 @@ class GibbsChain:
     energy: -log p(x | y) of the current image up to a constant, in nats.
     """
 
-    def __init__(self, posterior: Posterior, rng: np.random.Generator, tolerance: float) -> None:
+    def __init__(
+        self, posterior: Posterior, rng: np.random.Generator, tolerance: float, opposite: bool = False
+    ) -> None:
         self._posterior = posterior
-        self._conditional = Conditional(posterior, rng, tolerance)
+        self._conditional = Conditional(posterior, rng, tolerance, opposite)
         self._shift = np.zeros(posterior.size, np.float32)  # x - y, where the solver goes on from
         self._mean_shift = np.zeros_like(self._shift)
         self.x = self.mean = self._centre = self._conditional.noisy
@@ -76,6 +79,7 @@ class Gibbs(Sampler):
         0.0, "throws a draw to the other side of its mean: 0.7 halves the draws for a mean as good; 0: as published",
         low=0, high=0.99,
     )  # fmt: skip
+    opposite: bool = option(False, "chains in pairs with opposite random numbers, whose errors partly cancel")
     keep: int = option(50, "draws to keep as particles, evenly spaced", low=1)
     tolerance: float = option(1e-3, "residual of the linear solver, relative to the noise of a draw", low=1e-6, high=1)
 
@@ -91,7 +95,10 @@ class Gibbs(Sampler):
         return self.burn_in + math.ceil(self.samples / self.chains)
 
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
-        chains = [GibbsChain(posterior, child, self.tolerance) for child in rng.spawn(self.chains)]
+        spawned = rng.spawn(self.chains)
+        turned = [self.opposite and k % 2 == 1 for k in range(self.chains)]
+        rngs = [deepcopy(spawned[k - back]) for k, back in enumerate(turned)]  # a turned one follows that before it
+        chains = [GibbsChain(posterior, child, self.tolerance, back) for child, back in zip(rngs, turned, strict=True)]
         draws = ChainAverages(posterior.shape, self.samples, self.chains, self.keep)
         for sweep in range(self.total):
             if sweep in (0, self.burn_in):  # what is averaged during burn-in is for the eye only

@@ -132,12 +132,13 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 @kernel(fastmath=True)
 def _sweep(  # type: ignore[no-untyped-def]
-    x, order, batches, shape, sites, hood, seen_taps, general, h, imq, target, step, inertia, power, noise, forces
+    x, order, batches, crowd, shape, sites, hood, seen_taps, general, h, imq, target, step, inertia, power, noise, forces
 ):
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
-    The particles, in the given order, feel those of their own batch only: M numbers cut into `batches`. A particle's
-    own term keeps its weight 1 / M, those of its b - 1 partners get (M - 1) / (M (b - 1)): without bias whatever b is.
+    The particles, in the given order, feel those of their own batch only: as many as there are, cut into `batches`. A
+    particle's own term keeps its weight 1 / M, M = crowd, those of its b - 1 partners get (M - 1) / (M (b - 1)): without
+    bias whatever b is.
     power_d gathers the mean square of phi_d over particles, counted `inertia` times: AdaGrad with one scale for all
     particles of a pixel, since a scale for each would upset the balance of their forces.
     noise: (numbers, heat); with numbers, noise of variance heat times the particles' step is added, see `shaking.py`.
@@ -170,7 +171,7 @@ def _sweep(  # type: ignore[no-untyped-def]
             see(values, hood, block, seen)
         for number in range(batches):
             begun, ended = number * count // batches, (number + 1) * count // batches
-            more = np.float32(count - 1) / np.float32(ended - begun - 1) if batches > 1 else np.float32(1)
+            more = (crowd - 1) / np.float32(ended - begun - 1) if ended - begun > 1 else np.float32(1)
             first, last = np.uint64(begun), np.uint64(ended)  # so no index counts from the end: 1.7 times as fast
             for i in range(first, last):
                 for lane in range(LANES):
@@ -184,7 +185,7 @@ def _sweep(  # type: ignore[no-untyped-def]
                 _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, repulsion)
             for i in range(first, last):
                 for lane in range(LANES):
-                    share = more / (terms[lane] * np.float32(count))
+                    share = more / (terms[lane] * crowd)
                     gradient[i, lane] *= share
                     repulsion[i, lane] *= share * unit
         if len(noise[0]) > 0:
@@ -267,6 +268,7 @@ class LocalForces:
         noise: float = 0,
         rng: np.random.Generator | None = None,
         inertia: float = 1,
+        crowd: int = 0,
     ) -> None:
         """Move every site once, colour by colour (Algorithm 1).
 
@@ -274,23 +276,25 @@ class LocalForces:
         tables: replaces the experts' score tables.
         batches: into how many parts the particles, taken in the given `order` (a permutation), are cut.
         noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws.
+        crowd: the particles move as if there were that many; 0: as many as there are.
         """
         numbers = _NONE if rng is None or not noise else shaking_numbers(self._target, self._hood, rng)
-        shaken = numbers, np.float32(2 * noise / len(x))
+        crowd = crowd or len(x)
+        shaken = numbers, np.float32(2 * noise / crowd)
         then = np.float32(step), np.float32(inertia), power, shaken, np.empty((0, 0, 0), np.float32)
-        self._run(x, then, tables, batches, order)
+        self._run(x, then, tables, batches, order, crowd)
 
     def measure(
-        self, x: np.ndarray, batches: int = 1, order: np.ndarray | None = None
+        self, x: np.ndarray, batches: int = 1, order: np.ndarray | None = None, crowd: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
         """(G, R) of every particle at every site, shape (M, pixels) each; nothing moves."""
         forces = np.empty((2, *x.shape), np.float32)
         then = np.float32(0), np.float32(1), np.empty(0, np.float32), (_NONE, np.float32(0)), forces
-        self._run(x, then, None, batches, order)
+        self._run(x, then, None, batches, order, crowd or len(x))
         return forces[0], forces[1]
 
     def _run(
-        self, x: np.ndarray, then: tuple, tables: np.ndarray | None, batches: int, order: np.ndarray | None
+        self, x: np.ndarray, then: tuple, tables: np.ndarray | None, batches: int, order: np.ndarray | None, crowd: int
     ) -> None:
         target = (self._tables if tables is None else tables, self._potentials)
         order = np.arange(len(x)) if order is None else order
@@ -300,6 +304,7 @@ class LocalForces:
                 x,
                 order,
                 batches,
+                np.float32(crowd),
                 self._shape,
                 sites,
                 self._hood,

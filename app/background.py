@@ -36,8 +36,8 @@ class Task:
 
     def __init__(self, work: Work, step: Callable | None, done: Callable | None, failed: Callable | None) -> None:
         self.work, self.step, self.done, self.failed = work, step, done, failed
+        self.busy = True  # for the window: neither at its end nor stopped
         self.stopped = False
-        self.over = False
         self.error: tuple[BaseException, str] | None = None
         self.gone = threading.Event()  # its thread has ended
         self._mail: list[Any] = []  # at most one: the newest step, not yet looked at
@@ -60,6 +60,7 @@ class Task:
 
     def _forget(self) -> None:
         """Let the window's callbacks go here, on its thread: the task's own may be the last to hold them."""
+        self.busy = False
         self.step = self.done = self.failed = None
 
     def begin(self, heavy: bool) -> None:
@@ -74,7 +75,6 @@ class Task:
                 self._work()
         else:
             self._work()
-        self.over = True
         self.gone.set()
 
     def _work(self) -> None:
@@ -96,7 +96,7 @@ class Task:
 
     def deliver(self) -> bool:
         """On the window's thread: hand over what there is; true when there will be no more."""
-        over = self.over  # before the mail, because the last step comes before the end
+        over = self.gone.is_set()  # before the mail, because the last step comes before the end
         mail = self.take()
         if mail is not None and self.step is not None and not self.stopped:
             self.step(mail)
@@ -110,6 +110,10 @@ class Task:
         elif done is not None:
             done(self._result)
         return True
+
+
+IDLE = Task(lambda _: None, None, None, None)  # what those hold who have no task: it is over
+IDLE.stop()
 
 
 class Background(QObject):

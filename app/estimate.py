@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from .background import Background, Task
+from .background import IDLE, Background
 from .controls import preset
 from .session import Plan
 
@@ -57,7 +57,7 @@ class Estimator(QObject):
     def __init__(self, background: Background, parent: QObject) -> None:
         super().__init__(parent)
         self._background = background
-        self._task: Task | None = None
+        self._task = IDLE
         self._plan: Plan | None = None
         self._wait = QTimer(self, singleShot=True, interval=60, timeout=self._begin)
 
@@ -72,13 +72,10 @@ class Estimator(QObject):
     def stop(self) -> None:
         """Leave the processor to others."""
         self._wait.stop()
-        if self._task is not None:
-            self._task.stop()
-            self._task = None
+        self._task.stop()
 
     def _begin(self) -> None:
         plan = self._plan
-        if plan is not None:
-            self._task = self._background.start(
-                lambda _: compare(plan), done=lambda made: self.told.emit(*made), failed=lambda *_: None, heavy=True
-            )  # what is wrong with a plan is said when it is run
+        self._task = self._background.start(  # what is wrong with a plan is said when it is run
+            lambda _: compare(plan), done=lambda made: self.told.emit(*made), heavy=True
+        )

@@ -28,7 +28,7 @@ from qtpy.QtWidgets import (
 from denoiser.particles import Item, Number, draw_particles, numbers
 from denoiser.pieces import Region
 
-from .background import Background, Task
+from .background import IDLE, Background
 from .pencil import Ends, Pencil
 from .session import Plan, Snapshot
 from .shapes import Mask, Shape
@@ -71,7 +71,7 @@ class Measuring(QWidget):
         self.pencil = Pencil(viewer.views, self)
         self.shapes: list[Shape | Mask] = []
         self.numbers: list[Number] = []
-        self._task: Task | None = None
+        self._task = IDLE
         self._count = 0
         self._colour = "y"
         self.table = QTableWidget(0, len(_COLUMNS), objectName="numbers")
@@ -163,11 +163,14 @@ class Measuring(QWidget):
                 out.append(one.item(shape))
         return out
 
+    @property
+    def busy(self) -> bool:
+        """Whether numbers are on their way."""
+        return self._task.busy
+
     def refresh(self) -> None:
         """Measure anew, on a thread."""
-        if self._task is not None:
-            self._task.stop()
-            self._task = None
+        self._task.stop()
         asked = self.ask() if self.shapes else None
         items = self.items(asked[0].source.pixels.shape) if asked else []
         if not items:
@@ -185,7 +188,7 @@ class Measuring(QWidget):
         self.note.setText(f"This cannot be measured: {error}")
 
     def _show(self, found: list[Number]) -> None:
-        self._task, self.numbers = None, found
+        self.numbers = found
         rows = [n for n in found if n.distance is None]
         self.table.setRowCount(len(rows))
         for row, n in enumerate(rows):

@@ -19,7 +19,7 @@ from denoiser import images
 from denoiser.data import data_folder
 
 from . import source as sources
-from .background import Background, Task
+from .background import IDLE, Background
 
 _RECENT = 10
 SUFFIXES = (*images.SUFFIXES, ".pbm")
@@ -62,7 +62,7 @@ class Opener(QObject):
     def __init__(self, parent: QWidget, background: Background, settings: QSettings) -> None:
         super().__init__(parent)
         self._window, self._background, self._settings = parent, background, settings
-        self._task: Task | None = None
+        self._task = IDLE
         self._folder: list[str] = []
         self._source: sources.Source | None = None
 
@@ -88,22 +88,17 @@ class Opener(QObject):
         self._start(lambda _: sources.load(path, page), Path(path).name)
 
     def _start(self, work: object, name: str) -> None:
-        if self._task is not None:
-            self._task.stop()
+        self._task.stop()
         self.busy.emit(name)
-        self._task = self._background.start(work, done=self._done, failed=self._failed)
+        self._task = self._background.start(work, done=self._done, failed=partial(self.failed.emit, "Cannot open"))
 
     def _done(self, source: sources.Source) -> None:
-        self._task, self._source = None, source
+        self._source = source
         if source.path:
             path = os.path.abspath(source.path)
             self._settings.setValue("folder", os.path.dirname(path))
             self._settings.setValue("recent", [path, *(p for p in self.recent() if p != path)][:_RECENT])
         self.opened.emit(source)
-
-    def _failed(self, error: BaseException, trace: str) -> None:
-        self._task = None
-        self.failed.emit("Cannot open", error, trace)
 
     def neighbour(self, by: int) -> str:
         """The next picture of the folder, or "" at its end."""

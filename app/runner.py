@@ -5,13 +5,15 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from functools import partial
+
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from denoiser import jit
 from denoiser.pieces import Region
 
 from . import session
-from .background import Background, Task
+from .background import IDLE, Background
 from .runs import Run, save_memory
 from .session import Plan, Snapshot
 
@@ -36,8 +38,7 @@ class Runner(QObject):
         self.queue: list[Plan] = []
         self.queued = 0  # plans of this batch
         self.live: Snapshot | None = None
-        self._task: Task | None = None
-        self._preview: Task | None = None
+        self._task = self._preview = IDLE
         self._numbers = 0
         global _listening
         if not _listening:
@@ -48,7 +49,7 @@ class Runner(QObject):
     @property
     def running(self) -> bool:
         """Whether a run is under way."""
-        return self._task is not None
+        return self._task.busy
 
     @property
     def batch(self) -> tuple[int, int]:
@@ -94,13 +95,11 @@ class Runner(QObject):
         self.progressed.emit(snapshot)
 
     def _end(self) -> None:
-        self._task = None
         if self.live is not None:
             self._add(self.live)
         self._next()
 
     def _fail(self, plan: Plan, error: BaseException, trace: str) -> None:
-        self._task = None
         if self.live is not None and self.live.finished > 0:  # what there was before it failed is worth keeping
             self._add(self.live)
         self.failed.emit(f"{plan.sampler.title} failed", error, trace)
@@ -108,11 +107,10 @@ class Runner(QObject):
 
     def cancel(self) -> None:
         """Over at once, for all that are queued; what has been computed stays."""
-        task, self._task = self._task, None
-        if task is None:
+        if not self.running:
             return
         self.queue.clear()
-        self.live = task.stop() or self.live
+        self.live = self._task.stop() or self.live
         if self.live is not None and self.live.finished > 0:  # of a picture in tiles there may be nothing yet
             self._add(self.live)
         self._next()
@@ -132,7 +130,7 @@ class Runner(QObject):
         self._background.start(
             lambda _: session.finish(snapshot),
             done=scored,
-            failed=lambda error, trace: self.failed.emit("The result could not be measured", error, trace),
+            failed=partial(self.failed.emit, "The result could not be measured"),
         )
 
     def undo(self) -> None:
@@ -150,9 +148,8 @@ class Runner(QObject):
     def clear(self) -> None:
         """Forget all runs: another picture is here."""
         self.queue.clear()
-        if self._task is not None:
-            self._task.stop()
-        self._task = self.live = None
+        self._task.stop()
+        self.live = None
         self.stop_preview()
         self.runs, self.undone, self._numbers = [], [], 0
         self.state_changed.emit()
@@ -167,8 +164,11 @@ class Runner(QObject):
         self._preview = self._background.start(
             lambda task: session.preview(plan, region),
             step=lambda made: self.previewed.emit(*made),
-            done=lambda _: self._previewed(),
-            failed=lambda error, trace: (self._previewed(), self.failed.emit("The preview failed", error, trace)),
+            done=lambda _: self.state_changed.emit(),
+            failed=lambda error, trace: (
+                self.state_changed.emit(),
+                self.failed.emit("The preview failed", error, trace),
+            ),
             heavy=True,
         )
         self.state_changed.emit()
@@ -176,14 +176,8 @@ class Runner(QObject):
     @property
     def previewing(self) -> bool:
         """Whether a preview is being computed."""
-        return self._preview is not None
-
-    def _previewed(self) -> None:
-        self._preview = None
-        self.state_changed.emit()
+        return self._preview.busy
 
     def stop_preview(self) -> None:
         """Nothing of it any more."""
-        if self._preview is not None:
-            self._preview.stop()
-            self._preview = None
+        self._preview.stop()

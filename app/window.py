@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QApplication
 
 from denoiser.samplers import METHODS
 
-from .background import Task
+from .background import IDLE
 from .display import Scene, levels, progress_words
 from .enabling import enable
 from .estimate import Estimator
@@ -48,7 +48,7 @@ class Window(Shell):
         self.b: Run | None = None
         self.tone = PLAIN
         self.idle_at_close = True  # whether all threads had ended when the window closed
-        self._noise: Task | None = None
+        self._noise = IDLE
         self._may_close = False  # the user has been asked
         self._save_next: Callable[[], object] | None = None  # what follows the save that follows this run
         self._pending = ""  # a file that waits for the answer to the first question
@@ -124,12 +124,10 @@ class Window(Shell):
         plan = self._plan()
         if plan is None:
             return
-        if self._noise is not None:
-            self._noise.stop()
+        self._noise.stop()
         a, b = (self.scene.a, self.scene.b) if self.scene else (None, None)
 
         def done(noisy: object) -> None:
-            self._noise = None
             if plan.source is self.source:
                 self._show(self._scene(plan, noisy, a, b), fit)
                 self.preview()

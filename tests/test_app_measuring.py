@@ -18,7 +18,7 @@ from denoiser.cli import main
 
 def ready(qtbot, window):
     qtbot.wait(250)  # a shape that was moved is measured a moment later
-    qtbot.waitUntil(lambda: window.measuring._task is None and bool(window.measuring.numbers), timeout=LONG)
+    qtbot.waitUntil(lambda: not window.measuring.busy and bool(window.measuring.numbers), timeout=LONG)
 
 
 def draw(qtbot, window, key, start, end, number=0):

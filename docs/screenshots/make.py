@@ -158,7 +158,7 @@ def micrograph(window, folder):
     draw(window, "rectangle", (62, 44), (98, 76))
     draw(window, "rectangle", (20, 105), (56, 137))
     draw(window, "line", (130, 140), (250, 140))
-    wait(lambda: window.measuring._task is None and len(window.measuring.numbers) > 50)
+    wait(lambda: not window.measuring.busy and len(window.measuring.numbers) > 50)
 
 
 def main(folder):

@@ -24,8 +24,7 @@ from qtpy.QtWidgets import (
 
 from denoiser import pieces
 from denoiser.fields import LEARNED, field_names, load_field
-from denoiser.presets import QUALITIES, choose
-from denoiser.priors import Prior
+from denoiser.presets import QUALITIES
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
 from .added import AddedNoise
@@ -34,7 +33,7 @@ from .fields import Fields, Level
 from .fold import Fold, column, form, heading
 from .noise_panel import NoisePanel
 from .options import OptionsForm
-from .session import Plan
+from .session import Plan, preset
 from .source import Source, shown_level
 from .spot import Spot
 
@@ -49,14 +48,6 @@ _SIGMA_TIP = (
     "Noise level (sigma): how far a pixel is typically off, in grey levels.\n"
     "Black is 0, white is 255; 5 is barely seen, 25 is strong."
 )
-
-
-def preset(quality: str) -> tuple[Sampler, Prior]:
-    """What a word for quality stands for; on the Markov priors if the network is not installed."""
-    try:
-        return choose(quality)
-    except ValueError:
-        return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
 
 
 class Controls(QFrame):

@@ -340,7 +340,7 @@ class Window(Shell):
         self.store()
         self.redo_noise.stop()
         self.estimator.stop()
-        self.looker.glance.stop()
+        self.looker.stop()
         if self.saver.writing:  # a file is written to its end
             self.background.wait_for(lambda: not self.saver.writing, 60)
         self.runner.clear()

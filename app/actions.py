@@ -54,7 +54,7 @@ SPECS = [
         "&Run",
         "Measure the noise in a &flat spot",
         "N",
-        "spotter.draw",
+        "draw_spot",
         "Draw a rectangle where the picture is plain",
         "",
         "yes",

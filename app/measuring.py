@@ -110,8 +110,8 @@ class Measuring(QWidget):
         self._settle = QTimer(self, singleShot=True, interval=200, timeout=self.refresh)
 
     def draw(self, kind: str) -> None:
-        """A new shape, with the pencil; a second wish for the same puts the pencil away."""
-        if self.pencil.kind == kind or self.ask() is None:
+        """A new shape, with the pencil."""
+        if self.ask() is None:
             self.pencil.put_away()
         else:
             self.pencil.take(kind, partial(self._drawn, kind))

@@ -65,8 +65,11 @@ class Pencil(QObject):
             line.setPen(pg.mkPen(colour, width=2))
 
     def take(self, kind: str, done: Callable[[Ends], object]) -> None:
-        """Draw a rectangle, an ellipse or a line next; `done` when it is drawn."""
+        """Draw a rectangle, an ellipse or a line next, `done` when it is drawn; a second wish for it is for none."""
+        again = kind == self.kind
         self.put_away()
+        if again:
+            return
         self.kind, self._done = kind, done
         for viewport in self._views:
             viewport.setCursor(Qt.CrossCursor)

@@ -56,6 +56,13 @@ class Runner(QObject):
         """Which run of how many."""
         return self.queued - len(self.queue), self.queued
 
+    @property
+    def unsaved(self) -> str:
+        """What would be lost with this picture, in words; "" for nothing."""
+        count = sum(not run.saved for run in self.runs)
+        words = [f"{count} result{'s are' if count > 1 else ' is'} not saved."] if count else []
+        return " ".join([*words, "A run is under way."] if self.running else words)
+
     # ---------------------------------------------------------------------------------------- runs
 
     def start(self, plans: list[Plan]) -> None:

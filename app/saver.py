@@ -23,6 +23,7 @@ from .background import Background
 from .display import CONTENTS, Scene, caption, render
 from .measuring import LEVEL
 from .runs import Run, table_csv
+from .source import Source
 from .viewer import Viewer
 
 _NUMBERS = "Numbers (*.png *.tif *.tiff)"
@@ -103,7 +104,7 @@ def figure_panels(scene: Scene | None, viewer: Viewer) -> list:
 class Saver(QObject):
     """Asks for names, and writes on a thread."""
 
-    saved = Signal(str, object, str)  # kind, what, message
+    saved = Signal(str)  # a message
     failed = Signal(str, object, str)
 
     def __init__(self, parent: QWidget, background: Background, settings: QSettings) -> None:
@@ -111,15 +112,13 @@ class Saver(QObject):
         self._window, self._background, self._settings = parent, background, settings
         self.writing = 0
 
-    def save(
-        self, kind: str, what: object, source: object, suffix: str, then: Callable[[], object] | None = None
-    ) -> None:
+    def save(self, kind: str, what: object, source: Source, then: Callable[[], object] | None = None) -> None:
         """Ask where, ask before anything is replaced, write; `then`, if this is written in the end."""
         title, ending, filter_, write = KINDS[kind]
         home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
         page = f"-page{source.page + 1}" if source.pages > 1 else ""
         name = str(Path(home).with_name(Path(home).stem + page + ending))
-        name += suffix if not Path(ending).suffix else ""
+        name += source.picture.suffix if not Path(ending).suffix else ""
         filter_ = filter_ or f"Pictures ({' '.join('*' + s for s in images.SUFFIXES)})"
         target, _ = QFileDialog.getSaveFileName(
             self._window, title, name, filter_, options=QFileDialog.DontConfirmOverwrite
@@ -155,7 +154,7 @@ class Saver(QObject):
         )
 
     @staticmethod
-    def _check(kind: str, target: str, source: object) -> None:
+    def _check(kind: str, target: str, source: Source) -> None:
         if source.path and images.same_file(source.path, target):
             raise ValueError(f"{label(target)}: is the picture itself; it is never replaced by its result")
         if kind == "result":
@@ -167,7 +166,9 @@ class Saver(QObject):
 
     def _done(self, kind: str, what: object, message: str, then: Callable[[], object] | None) -> None:
         self.writing -= 1
-        self.saved.emit(kind, what, message)
+        if kind == "result":
+            what.saved = True
+        self.saved.emit(message)
         if then is not None:
             then()
 

@@ -189,7 +189,7 @@ class Shell(QMainWindow):
         kind = self.measuring.pencil.kind
         for name in ("rectangle", "ellipse", "line"):
             self.acts[f"draw:{name}"].setChecked(name == kind)
-        for switch in (self.acts["spotter.draw"], self.controls.noise.spot_button):
+        for switch in (self.acts["draw_spot"], self.controls.noise.spot_button):
             switch.setChecked(kind == "spot")
         self.tell("")
 

@@ -13,23 +13,24 @@ from pathlib import Path
 from qtpy.QtCore import QSettings, QTimer
 from qtpy.QtWidgets import QApplication
 
+from denoiser.pieces import Region
 from denoiser.samplers import METHODS
 
+from . import dialogs
 from .background import IDLE
 from .display import Scene, levels, progress_words
-from .enabling import enable
 from .estimate import Estimator
-from .leaving import Leaving
 from .looker import Looker
+from .pencil import Ends, boxed
 from .runner import Runner
 from .runs import Run
 from .saver import Saver, figure_panels
 from .session import Plan, Snapshot
 from .shell import Shell
 from .source import Source
-from .spotter import Spotter
+from .spot import Spot, measure_spot
 from .tone import PLAIN, Tone, auto, few
-from .wiring import connect
+from .wiring import connect, enable
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
 
@@ -41,7 +42,6 @@ class Window(Shell):
         super().__init__(settings)
         self.runner = Runner(self.background, self)
         self.saver = Saver(self, self.background, self.settings)
-        self.leaving = Leaving(self, self.runner, partial(self.save, "result"))
         self.source: Source | None = None
         self.scene: Scene | None = None
         self.a: Run | None = None
@@ -54,9 +54,6 @@ class Window(Shell):
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
-        self.spotter = Spotter(
-            self.background, self.measuring.pencil, lambda: None if self.controls.experiment else self.source
-        )
         self.redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
         connect(self)
         self.restore()
@@ -70,7 +67,7 @@ class Window(Shell):
             self._pending = path
             self.welcome.waiting(Path(path).name)
             return
-        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path, page))
+        self.leave("Open another picture", partial(self.opener.open, path, page))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
@@ -79,7 +76,7 @@ class Window(Shell):
         if take is None:
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
         else:
-            self.leaving.ask("Open another picture", self.a, take)
+            self.leave("Open another picture", take)
 
     def answered(self, experiment: bool) -> None:
         """What the user came for."""
@@ -115,6 +112,27 @@ class Window(Shell):
         """Set the noise level that was found."""
         if self.source is not None:
             self.controls.take_noise(self.source)
+
+    def draw_spot(self) -> None:
+        """Measure the noise where a person says that the picture is plain."""
+        source = self.source
+        if source is None or self.controls.experiment:
+            self.measuring.pencil.put_away()
+            return
+
+        def drawn(ends: Ends) -> None:
+            left, top, right, bottom = boxed(ends)
+            self.background.start(
+                lambda _: measure_spot(source, Region(top, left, bottom, right)),
+                done=found,
+                failed=partial(self.report, "The noise cannot be measured here"),
+            )
+
+        def found(spot: Spot) -> None:
+            if source is self.source:
+                self.controls.take_noise(source, spot)
+
+        self.measuring.pencil.take("spot", drawn)
 
     def _plan(self, method: str | None = None) -> Plan | None:
         """What the controls ask for."""
@@ -305,21 +323,27 @@ class Window(Shell):
             self._save_next = then or (lambda: None)
             self.run()
             return
-        what: object = self.a
-        if kind == "table":
-            what = self.table.runs()
-        elif kind == "numbers":
-            what = self.measuring.numbers
-        elif kind == "figure":
-            what = figure_panels(self.scene, self.viewer)
+        others = {
+            "table": self.table.runs,
+            "numbers": lambda: self.measuring.numbers,
+            "figure": lambda: figure_panels(self.scene, self.viewer),
+        }
+        what: object = others[kind]() if kind in others else self.a
         if what:
-            self.saver.save(kind, what, self.source, self.source.picture.suffix, then)
+            self.saver.save(kind, what, self.source, then)
 
-    def saved_one(self, kind: str, what: object, message: str) -> None:
-        """Something was written."""
-        if kind == "result" and isinstance(what, Run):
-            what.saved = True
-        self.tell(message)
+    def leave(self, what: str, then: Callable[[], object]) -> None:
+        """Do `then`, after a question if results would be lost: at once, when A has been saved, or not at all."""
+        lost = self.runner.unsaved
+        if not lost:
+            then()
+            return
+        save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
+        answer = dialogs.ask(self, f"{what}?", lost, *save, "Discard", "Cancel")
+        if answer == "Discard":
+            then()
+        elif answer != "Cancel":
+            self.save("result", then)
 
     def end(self, code: int = 0) -> None:
         """Close without a question, as Ctrl-C does."""
@@ -333,9 +357,9 @@ class Window(Shell):
 
     def closeEvent(self, event: object) -> None:
         """Ask about what is not saved; stop the threads; remember the settings."""
-        if not self._may_close and self.leaving.could_lose:
+        if not self._may_close and self.runner.unsaved:
             event.ignore()
-            self.leaving.ask("Close", self.a, self._close_unasked)
+            self.leave("Close", self._close_unasked)
             return
         self.store()
         self.redo_noise.stop()

@@ -25,12 +25,12 @@ class Spec(NamedTuple):
 
 
 SPECS = [
-    Spec("&File", "&Open…", "Ctrl+O", "choose_file", "Open a picture; or drop one on the window", "Open"),
-    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
-    Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
-    Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
-    Spec("&File", "Next pa&ge", "Ctrl+PgDown", "step_page:1", "The next page of a stack"),
-    Spec("&File", "Pre&vious page", "Ctrl+PgUp", "step_page:-1", "The page before"),
+    Spec("&File", "&Open…", "Ctrl+O", "opener.choose_file", "Open a picture; or drop one on the window", "Open"),
+    Spec("&File", "&Paste", "Ctrl+V", "opener.paste", "Open the picture on the clipboard"),
+    Spec("&File", "&Next picture", "PgDown", "opener.step_picture:1", "The next picture of the folder"),
+    Spec("&File", "P&revious picture", "PgUp", "opener.step_picture:-1", "The picture before"),
+    Spec("&File", "Next pa&ge", "Ctrl+PgDown", "opener.step_page:1", "The next page of a stack"),
+    Spec("&File", "Pre&vious page", "Ctrl+PgUp", "opener.step_page:-1", "The page before"),
     Spec("&File", "-", "", ""),
     Spec("&File", "&Save result…", "Ctrl+S", "save:result", "Save result A in the format of the picture", "Save"),
     Spec("&File", "Save &uncertainty…", "Ctrl+U", "save:std", "How uncertain every pixel is, as numbers and as a map"),
@@ -47,8 +47,8 @@ SPECS = [
     Spec("&Run", "&Undo the last run", "Ctrl+Z", "runner.undo", "Take the last run out of the table", "Undo"),
     Spec("&Run", "Re&do", "Ctrl+Shift+Z", "runner.redo", "Put it back"),
     Spec("&Run", "-", "", ""),
-    Spec("&Run", "&Experiment", "Ctrl+1", "set_mode:1", "Add noise to a clean picture and measure the result"),
-    Spec("&Run", "Re&store", "Ctrl+2", "set_mode:0", "Remove the noise of a noisy picture"),
+    Spec("&Run", "&Experiment", "Ctrl+1", "controls.set_mode:1", "Add noise to a clean picture and measure the result"),
+    Spec("&Run", "Re&store", "Ctrl+2", "controls.set_mode:0", "Remove the noise of a noisy picture"),
     Spec("&Run", "&Measure the noise", "Ctrl+M", "measure", "Set the noise level that is found in the picture"),
     Spec(
         "&Run",

@@ -13,8 +13,7 @@ from qtpy.QtCore import Qt, Signal
 
 from .background import Background
 from .display import Scene, histograms
-from .session import Snapshot
-from .theme import Colours
+from .theme import LIGHT, Colours
 from .tone import PLAIN, Tone
 
 _QUALITY, _SPREAD, _HISTOGRAM = range(3)
@@ -32,8 +31,8 @@ class Plots(pg.GraphicsLayoutWidget):
         self._threads = background
         self._busy = False
         self._next: Scene | None = None
-        self._colours: Colours | None = None
-        self._last: tuple[bool, Snapshot | None, Snapshot | None] = (True, None, None)
+        self._colours = LIGHT
+        self._last: Scene | None = None
         self._counts: dict[str, np.ndarray] = {}
         self._curved = True
         self.plots = []
@@ -104,7 +103,7 @@ class Plots(pg.GraphicsLayoutWidget):
             handle.setHoverPen(pg.mkPen(colours.accent, width=4))
         for content, shade in zip(("a", "clean", "noisy"), colours.curves, strict=True):
             self._lines[content].setPen(pg.mkPen(shade, width=1))
-        self.show_curves(*self._last)
+        self.show_curves(self._last)
         self._draw_histogram()
 
     def show_tone(self, tone: Tone) -> None:
@@ -137,24 +136,22 @@ class Plots(pg.GraphicsLayoutWidget):
         self.tone_changed.emit(tone)
 
     def _title(self, plot: int, text: str) -> None:
-        assert self._colours is not None
         self.plots[plot].setTitle(text, color=self._colours.faint, size="9pt")
 
     def clear_curves(self) -> None:
         """Another picture: nothing of the last one, nor its axes."""
-        self.show_curves(self._last[0], None, None)
+        self.show_curves(None)
         self._counts = {}
         self._draw_histogram()
         for plot in (_QUALITY, _SPREAD):
             self.plots[plot].setRange(xRange=(0, 1), yRange=(0, 1), disableAutoRange=False)
             self.plots[plot].enableAutoRange()
 
-    def show_curves(self, experiment: bool, a: Snapshot | None, b: Snapshot | None) -> None:
+    def show_curves(self, scene: Scene | None) -> None:
         """Of result A, and thinner of result B; decibels only where the truth is known."""
-        self._last = experiment, a, b
-        if self._colours is None:
-            return
-        experiment = experiment if a is None else a.plan.experiment
+        self._last = scene
+        a, b = (scene.a, scene.b) if scene is not None else (None, None)
+        experiment = scene is None or (scene.experiment if a is None else a.plan.experiment)
         self._curved = experiment or any(len(s.curves["std"][0]) > 1 for s in (a, b) if s is not None)
         self._arrange()
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
@@ -183,8 +180,6 @@ class Plots(pg.GraphicsLayoutWidget):
         self.show_histogram(following)
 
     def _draw_histogram(self) -> None:
-        if self._colours is None:
-            return
         a, b, noisy = self._colours.curves
         shades = {"noisy": noisy, "clean": b, "a": a}
         words = {"noisy": "noisy", "clean": "clean", "a": "result"}

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
-from qtpy.QtCore import QMimeData, QRect, QSettings, QSize, Qt
+from qtpy.QtCore import QRect, QSettings, QSize, Qt
 from qtpy.QtWidgets import (
     QApplication,
     QHBoxLayout,
     QLabel,
     QMainWindow,
-    QMenu,
     QProgressBar,
     QSplitter,
     QStackedWidget,
@@ -25,14 +23,18 @@ from qtpy.QtWidgets import (
 )
 
 from denoiser.particles import read_mask, to_csv
+from denoiser.pieces import Region
 
 from . import actions, collector, dialogs, icons, theme
 from .background import Background
 from .controls import Controls
 from .measuring import LEVEL, Measuring
-from .opener import Opener, samples
+from .opener import Opener
+from .pencil import Ends, boxed
 from .plots import Plots
 from .runs import table_csv
+from .source import Source
+from .spot import Spot, measure_spot
 from .table import RunTable
 from .viewer import Viewer
 from .welcome import Welcome
@@ -54,27 +56,14 @@ class Shell(QMainWindow):
         self.table = RunTable()
         self.plots = Plots(self.background)
         self.measuring = Measuring(self.background, self.viewer)
+        self.source: Source | None = None  # the picture
         self._theme = "system"
         self.setWindowTitle("Denoise")
         self.setAcceptDrops(True)
         self.acts = actions.build(self)
-        self._add_file_menus()
+        for menu in (self.opener.recent_menu, self.opener.samples_menu):
+            self.menuBar().actions()[0].menu().insertMenu(self.acts["opener.paste"], menu)
         self._lay_out()
-
-    def _add_file_menus(self) -> None:
-        self._recent, self._samples = QMenu("&Recent", self), QMenu("Sa&mples", self)
-        file = self.menuBar().actions()[0].menu()
-        for menu in (self._recent, self._samples):
-            file.insertMenu(self.acts["paste"], menu)
-        for path in samples():
-            self._samples.addAction(Path(path).stem.capitalize(), partial(self.open, path))
-        self._recent.aboutToShow.connect(self._fill_recent)
-
-    def _fill_recent(self) -> None:
-        self._recent.clear()
-        for number, path in enumerate(self.opener.recent(), 1):
-            self._recent.addAction(f"&{number % 10}  {Path(path).name}", partial(self.open, path)).setToolTip(path)
-        self._recent.setToolTipsVisible(True)
 
     def _lay_out(self) -> None:
         self.pages = QStackedWidget()
@@ -125,33 +114,6 @@ class Shell(QMainWindow):
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
         self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
-    def open(self, path: str, page: int = 0) -> None:
-        """A file, a page of it, or a folder."""
-        raise NotImplementedError
-
-    def take(self, data: QMimeData) -> None:
-        """What was dropped or pasted."""
-        raise NotImplementedError
-
-    def choose_file(self) -> None:
-        """Ask for a file."""
-        if path := self.opener.choose():
-            self.open(path)
-
-    def paste(self) -> None:
-        """From the clipboard."""
-        self.take(QApplication.clipboard().mimeData())
-
-    def step_picture(self, by: int) -> None:
-        """The next picture of the folder."""
-        if path := self.opener.neighbour(by):
-            self.open(path)
-
-    def step_page(self, by: int) -> None:
-        """The next page of a stack."""
-        if found := self.opener.other_page(by):
-            self.open(*found)
-
     # ----------------------------------------------------------------------------------- manners
 
     def tell(self, text: str) -> None:
@@ -170,6 +132,32 @@ class Shell(QMainWindow):
         """A rectangle, an ellipse or a line to measure."""
         self.tabs.setCurrentWidget(self.measuring)
         self.measuring.draw(kind)
+
+    def measure(self) -> None:
+        """Set the noise level that was found."""
+        if self.source is not None:
+            self.controls.take_noise(self.source)
+
+    def draw_spot(self) -> None:
+        """Measure the noise where a person says that the picture is plain."""
+        source = self.source
+        if source is None or self.controls.experiment:
+            self.measuring.pencil.put_away()
+            return
+
+        def drawn(ends: Ends) -> None:
+            left, top, right, bottom = boxed(ends)
+            self.background.start(
+                lambda _: measure_spot(source, Region(top, left, bottom, right)),
+                done=found,
+                failed=partial(self.report, "The noise cannot be measured here"),
+            )
+
+        def found(spot: Spot) -> None:
+            if source is self.source:
+                self.controls.take_noise(source, spot)
+
+        self.measuring.pencil.take("spot", drawn)
 
     def load_mask(self) -> None:
         """Measure the pixels that a file names."""
@@ -208,10 +196,6 @@ class Shell(QMainWindow):
         if asked := self.measuring.ask():
             QApplication.clipboard().setText(asked[0].command())
             self.tell("The command is on the clipboard")
-
-    def set_mode(self, experiment: int) -> None:
-        """Experiment or Restore."""
-        self.controls.set_mode(bool(experiment))
 
     def step_noise(self, by: int) -> None:
         """A grey level more or less."""
@@ -266,16 +250,6 @@ class Shell(QMainWindow):
         """Off the screen."""
         _open.discard(self)
         super().closeEvent(event)
-
-    def dragEnterEvent(self, event: object) -> None:
-        """Pictures and folders are welcome."""
-        if self.opener.welcome(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: object) -> None:
-        """Open it."""
-        event.acceptProposedAction()
-        self.take(event.mimeData())
 
     # ---------------------------------------------------------------------------------- settings
 

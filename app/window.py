@@ -13,7 +13,6 @@ from pathlib import Path
 from qtpy.QtCore import QSettings, QTimer
 from qtpy.QtWidgets import QApplication
 
-from denoiser.pieces import Region
 from denoiser.samplers import METHODS
 
 from . import dialogs
@@ -21,14 +20,12 @@ from .background import IDLE
 from .display import Scene, levels, progress_words
 from .estimate import Estimator
 from .looker import Looker
-from .pencil import Ends, boxed
 from .runner import Runner
 from .runs import Run
 from .saver import Saver, figure_panels
 from .session import Plan, Snapshot
 from .shell import Shell
 from .source import Source
-from .spot import Spot, measure_spot
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect, enable
 
@@ -42,7 +39,6 @@ class Window(Shell):
         super().__init__(settings)
         self.runner = Runner(self.background, self)
         self.saver = Saver(self, self.background, self.settings)
-        self.source: Source | None = None
         self.scene: Scene | None = None
         self.a: Run | None = None
         self.b: Run | None = None
@@ -78,14 +74,24 @@ class Window(Shell):
         else:
             self.leave("Open another picture", take)
 
+    def dragEnterEvent(self, event: object) -> None:
+        """Pictures and folders are welcome."""
+        if self.opener.welcome(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: object) -> None:
+        """Open it."""
+        event.acceptProposedAction()
+        self.take(event.mimeData())
+
     def answered(self, experiment: bool) -> None:
         """What the user came for."""
-        self.set_mode(experiment)
+        self.controls.set_mode(experiment)
         path, self._pending = self._pending, ""
         if path:
             self.open(path)
         elif not experiment:
-            self.choose_file()
+            self.opener.choose_file()
 
     def opened(self, source: Source) -> None:
         """A picture is there."""
@@ -105,38 +111,13 @@ class Window(Shell):
             self._make_noise(fit=True)
         else:
             self._show(Scene(source, False, source.pixels, tone=self.tone), fit=True)
+            self.plots.show_histogram(self.scene)
             self.measure()
             self.asked_anew()
 
-    def measure(self) -> None:
-        """Set the noise level that was found."""
-        if self.source is not None:
-            self.controls.take_noise(self.source)
-
-    def draw_spot(self) -> None:
-        """Measure the noise where a person says that the picture is plain."""
-        source = self.source
-        if source is None or self.controls.experiment:
-            self.measuring.pencil.put_away()
-            return
-
-        def drawn(ends: Ends) -> None:
-            left, top, right, bottom = boxed(ends)
-            self.background.start(
-                lambda _: measure_spot(source, Region(top, left, bottom, right)),
-                done=found,
-                failed=partial(self.report, "The noise cannot be measured here"),
-            )
-
-        def found(spot: Spot) -> None:
-            if source is self.source:
-                self.controls.take_noise(source, spot)
-
-        self.measuring.pencil.take("spot", drawn)
-
-    def _plan(self, method: str | None = None) -> Plan | None:
+    def _plan(self) -> Plan | None:
         """What the controls ask for."""
-        return None if self.source is None else self.controls.plan(self.source, method)
+        return None if self.source is None else self.controls.plan(self.source)
 
     def _make_noise(self, fit: bool = False) -> None:
         plan = self._plan()
@@ -148,6 +129,8 @@ class Window(Shell):
         def done(noisy: object) -> None:
             if plan.source is self.source:
                 self._show(self._scene(plan, noisy, a, b), fit)
+                self.plots.show_histogram(self.scene)
+                self.update_state()
                 self.preview()
                 if fit:
                     self.asked_anew()
@@ -168,8 +151,7 @@ class Window(Shell):
     def looked(self) -> None:
         """The first look has begun, gone on or ended."""
         if self.scene is not None and self.scene.looking != self.looker.on:
-            self.scene = replace(self.scene, looking=self.looker.on)
-            self.viewer.set_scene(self.scene)
+            self._show(replace(self.scene, looking=self.looker.on))
             self.tell("")
         self.update_state()
         if self.looker.on and not self.runner.running:
@@ -184,8 +166,7 @@ class Window(Shell):
         self.plots.show_tone(tone)
         self.looker.set_tone(tone)
         if self.scene is not None:
-            self.scene = replace(self.scene, tone=tone)
-            self.viewer.set_scene(self.scene)
+            self._show(replace(self.scene, tone=tone))
 
     def auto_tone(self) -> None:
         """Show nearly all that there is between black and white."""
@@ -196,27 +177,24 @@ class Window(Shell):
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
         self.viewer.set_scene(scene, fit)
-        self.plots.show_curves(scene.experiment, scene.a, scene.b)
-        self.plots.show_histogram(scene)
-        self.update_state()
+        self.plots.show_curves(scene)
 
     # -------------------------------------------------------------------------------------- runs
 
     def run(self) -> None:
         """Denoise."""
-        plan = self._plan()
-        if plan is not None:
-            self._start([plan])
+        self._start(None)
 
     def compare(self) -> None:
         """All methods."""
-        if self.source is not None:
-            self._start([self._plan(method) for method in METHODS])
+        self._start(*METHODS)
 
-    def _start(self, plans: list[Plan]) -> None:
-        self.estimator.stop()
-        self.looker.end()
-        self.runner.start(plans)
+    def _start(self, *methods: str | None) -> None:
+        if self.source is not None:
+            plans = [self.controls.plan(self.source, method) for method in methods]
+            self.estimator.stop()
+            self.looker.end()
+            self.runner.start(plans)
 
     def cancel(self) -> None:
         """Put the pencil away, or stop at once."""
@@ -233,10 +211,7 @@ class Window(Shell):
         self.progress.setValue(snapshot.step)
         self.tell(progress_words(snapshot, *self.runner.batch))
         b = self.b or self.a
-        plan, other = snapshot.plan, b.snapshot if b else None
-        self.scene = self._scene(plan, snapshot.noisy, snapshot, other)
-        self.viewer.set_scene(self.scene)
-        self.plots.show_curves(plan.experiment, snapshot, other)
+        self._show(self._scene(snapshot.plan, snapshot.noisy, snapshot, b.snapshot if b else None))
 
     def added(self, run: Run) -> None:
         """A run has ended: it is result A."""
@@ -292,14 +267,11 @@ class Window(Shell):
         runs, running = self.runner.runs, self.runner.running
         self.a = self.a if self.a in runs else (runs[-1] if runs else None)
         self.b = self.b if self.b in runs and self.b is not self.a else None
-        scene = self.scene
-        if scene is not None and not running:
+        if self.scene is not None and not running:
             a, b = (run.snapshot if run else None for run in (self.a, self.b))
-            if (scene.a, scene.b) != (a, b):
-                self.scene = scene = replace(scene, a=a, b=b)
-                self.viewer.set_scene(scene)
-                self.plots.show_curves(scene.experiment, a, b)
-                self.plots.show_histogram(scene)
+            if (self.scene.a, self.scene.b) != (a, b):
+                self._show(replace(self.scene, a=a, b=b))
+                self.plots.show_histogram(self.scene)
                 self.measuring.refresh()
         if running and self.runner.live is not None:  # the run that goes on is what is shown as A
             self.table.show_runs(runs, None, self.b or self.a)

@@ -144,7 +144,7 @@ def test_a_mask_is_loaded_from_a_file(qtbot, opened, tmp_path, monkeypatch):
 def test_a_picture_in_tiles_is_measured_too(qtbot, window, monkeypatch):
     open_(qtbot, window, monkeypatch, ROOT / "sample_images" / "astronaut.png")
     set_method(window, "mp-svgd", particles=6, iterations=4)
-    window.set_mode(0)
+    window.controls.set_mode(0)
     window.controls.sigma.setValue(15)
     window.controls.memory.setValue(48)
     run(qtbot, window)

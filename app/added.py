@@ -5,11 +5,10 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QComboBox, QVBoxLayout, QWidget
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from .fields import Fields
-from .fold import column, form
+from .fields import Choice, Fields, column, form
 from .options import Number
 
 _KINDS = {
@@ -34,10 +33,7 @@ class AddedNoise(QWidget):
 
     def __init__(self, fields: Fields) -> None:
         super().__init__()
-        self.kind = QComboBox(objectName="noise-kind")
-        for key, (title, tip) in _KINDS.items():
-            self.kind.addItem(title, key)
-            self.kind.setItemData(self.kind.count() - 1, tip, Qt.ToolTipRole)
+        self.kind = Choice("noise-kind", _KINDS)
         self.numbers: dict[str, list[Number]] = {}
         self._forms: dict[str, QWidget] = {}
         for kind, numbers in _NUMBERS.items():
@@ -56,21 +52,19 @@ class AddedNoise(QWidget):
     @property
     def words(self) -> str:
         """Such as poisson:0.5,3; "" for white noise, whose level is set elsewhere."""
-        kind = str(self.kind.currentData())
+        kind = self.kind.value
         return f"{kind}:{','.join(f'{field.value():g}' for field in self.numbers[kind])}" if kind != "white" else ""
 
     def set_words(self, words: str) -> None:
         """What `words` gave; anything else is left out."""
         kind, _, rest = words.partition(":")
-        index = self.kind.findData(kind or "white")
-        if index >= 0:
-            for field, number in zip(self.numbers.get(kind, []), rest.split(","), strict=False):
-                field.setValue(float(number))
-            self.kind.setCurrentIndex(index)
+        for field, number in zip(self.numbers.get(kind, []), rest.split(","), strict=False):
+            field.setValue(float(number))
+        self.kind.choose(kind or "white")
 
     def _show(self) -> None:
         for kind, numbers in self._forms.items():
-            numbers.setVisible(kind == self.kind.currentData())
+            numbers.setVisible(kind == self.kind.value)
         self.changed.emit()
 
 

@@ -152,10 +152,8 @@ def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def why_empty(scene: Scene | None, content: str) -> str:
+def why_empty(scene: Scene, content: str) -> str:
     """What to say in a view that has nothing to show."""
-    if scene is None:
-        return ""
     if content == "clean":
         return "The clean picture is not known.\nIn Experiment mode it is."
     if content == "b":

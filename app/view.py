@@ -7,15 +7,49 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QEvent, QRectF, Qt, Signal
+from qtpy.QtCore import QEvent, QRect, QRectF, QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QImage, QPainter
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from superqt import QElidingLabel, QLabeledSlider
 
+from denoiser import panels
 from denoiser.pieces import Region
 
-from .bar import Bar
 from .display import CONTENTS, Part
+from .fields import Choice
 from .theme import Colours
+
+_STRIP = 12  # pixels
+
+
+class Bar(QWidget):
+    """Colours from 0 at the bottom to `top` grey levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = 0.0
+        self.setFixedWidth(58)
+        self.setToolTip("Standard deviation of a pixel, in grey levels of 255")
+        column = panels.heat(np.linspace(1, 0, 256)[:, None], 1.0)
+        self._colours = QImage(np.ascontiguousarray(column).tobytes(), 1, 256, 3, QImage.Format_RGB888).copy()
+
+    def show_scale(self, top: float | None) -> None:
+        """Another scale; None for a map that is not there."""
+        self.top = top or 0.0
+        self.setVisible(top is not None)
+        self.update()
+
+    def paintEvent(self, event: object) -> None:
+        """The strip, three numbers and the unit."""
+        painter = QPainter(self)
+        line = painter.fontMetrics().height()
+        strip = QRect(4, line // 2, _STRIP, self.height() - 2 * line - line // 2)
+        painter.drawImage(strip, self._colours)
+        for share in (0.0, 0.5, 1.0):
+            middle = strip.bottom() - share * strip.height()
+            place = QRect(strip.right() + 4, round(middle - line / 2), self.width(), line)
+            painter.drawText(place, Qt.AlignLeft | Qt.AlignVCenter, f"{share * self.top:.3g}")
+        painter.drawText(QRect(0, self.height() - line, self.width(), line), Qt.AlignCenter, "grey lev.")
 
 
 class View(QWidget):
@@ -29,11 +63,8 @@ class View(QWidget):
 
     def __init__(self, content: str, number: int) -> None:
         super().__init__()
-        self.picker = QComboBox(objectName=f"content-{number}")
-        for key, (title, tip) in CONTENTS.items():
-            self.picker.addItem(title, key)
-            self.picker.setItemData(self.picker.count() - 1, tip, Qt.ToolTipRole)
-        self.picker.setCurrentIndex(self.picker.findData(content))
+        self.picker = Choice(f"content-{number}", CONTENTS)
+        self.picker.choose(content)
         self.picker.setToolTip("What this view shows")
         self.second = QComboBox(objectName=f"second-{number}")  # right of the line of a split view
         self.second.setModel(self.picker.model())
@@ -101,17 +132,16 @@ class View(QWidget):
     @property
     def content(self) -> str:
         """What is chosen."""
-        return str(self.picker.currentData())
+        return self.picker.value
 
     def choose(self, content: str) -> None:
         """Show something else."""
-        self.picker.setCurrentIndex(self.picker.findData(content))
+        self.picker.choose(content)
 
     def set_particles(self, count: int) -> None:
         """How far the slider goes."""
-        self.slider.blockSignals(True)
-        self.slider.setRange(0, max(count - 1, 0))
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, max(count - 1, 0))
         self.slider.setEnabled(count > 1)
 
     def show_image(self, pixels: np.ndarray | None, words: str = "", part: Part | None = None) -> None:

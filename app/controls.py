@@ -32,8 +32,7 @@ from .fields import Choice, Fields, Fold, Level, column, form, heading
 from .noise_panel import NoisePanel
 from .options import OptionsForm
 from .session import Plan, preset
-from .source import Source, shown_level
-from .spot import Spot
+from .source import Source, Spot, shown_level
 
 CUSTOM = "custom"
 _QUALITY_TIPS = {

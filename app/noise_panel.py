@@ -10,9 +10,8 @@ import pyqtgraph as pg
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from .source import Source
-from .spot import Spot
-from .theme import Colours
+from .source import Source, Spot
+from .theme import LIGHT, Colours
 
 _INKS = ("#d8504d", "#3fa35a", "#4c8dff")  # of red, green and blue
 
@@ -22,7 +21,7 @@ class NoisePanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._colours: Colours | None = None
+        self._colours = LIGHT
         self._last: tuple[Source | None, Spot | None] = None, None
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.setMouseEnabled(False, False)
@@ -54,7 +53,7 @@ class NoisePanel(QWidget):
         self.plot.clear()
         self.plot.setVisible(source is not None and source.noise is not None)
         self.words.setText(say(source, spot) if source is not None else "")
-        if source is None or source.noise is None or self._colours is None:
+        if source is None or source.noise is None:
             return
         times = 1.0 if spot is None else spot.times
         ends = [b for channel in source.noise.channels for b in channel.brightness]

@@ -33,8 +33,7 @@ from .opener import Opener
 from .pencil import Ends, boxed
 from .plots import Plots
 from .runs import table_csv
-from .source import Source
-from .spot import Spot, measure_spot
+from .source import Source, Spot, measure_spot
 from .table import RunTable
 from .viewer import Viewer
 from .welcome import Welcome
@@ -225,7 +224,7 @@ class Shell(QMainWindow):
 
     def help(self) -> None:
         """All keys."""
-        dialogs.help_page(self, dialogs.shortcuts(self.acts.values(), actions.OTHER_KEYS))
+        dialogs.help_page(self, self.acts.values(), actions.OTHER_KEYS)
 
     def about(self) -> None:
         """Whom to cite."""

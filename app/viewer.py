@@ -15,8 +15,9 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 from denoiser.pieces import Region
 
 from .background import Background
-from .display import CONTENTS, Part, Scene, caption, grey_bytes, part_for, render, scale, why_empty
+from .display import CONTENTS, Part, Scene, caption, part_for, render, scale, why_empty
 from .theme import Colours
+from .tone import PLAIN
 from .view import View
 
 _SIDE = 48  # pixels of a fresh region; with its halo a run takes a second or two
@@ -250,7 +251,9 @@ class Viewer(QWidget):
 
     def show_patch(self, place: Region | None, mean: Image) -> None:
         """The preview, over every view that shows result A."""
-        self._patch = (None, None) if place is None or mean is None else (place, grey_bytes(mean, 1.0))
+        self._patch = (
+            (None, None) if place is None or mean is None else (place, PLAIN.bytes(np.array(mean, np.float32)))
+        )
         self._lay_over()
 
     # ------------------------------------------------------------------------------- a first look

@@ -102,13 +102,11 @@ class Runner(QObject):
         self.progressed.emit(snapshot)
 
     def _end(self) -> None:
-        if self.live is not None:
-            self._add(self.live)
+        self._keep()
         self._next()
 
     def _fail(self, plan: Plan, error: BaseException, trace: str) -> None:
-        if self.live is not None and self.live.finished > 0:  # what there was before it failed is worth keeping
-            self._add(self.live)
+        self._keep()  # what there was before it failed
         self.failed.emit(f"{plan.sampler.title} failed", error, trace)
         self._next()  # the others of "compare all" may do better
 
@@ -118,11 +116,13 @@ class Runner(QObject):
             return
         self.queue.clear()
         self.live = self._task.stop() or self.live
-        if self.live is not None and self.live.finished > 0:  # of a picture in tiles there may be nothing yet
-            self._add(self.live)
-        self._next()
+        self._end()
 
-    def _add(self, snapshot: Snapshot) -> None:
+    def _keep(self) -> None:
+        """Add the run that was under way to the list; of a picture in tiles there may be nothing yet."""
+        snapshot = self.live
+        if snapshot is None or snapshot.finished == 0:
+            return
         self._numbers += 1
         run = Run(self._numbers, snapshot)
         self.runs.append(run)

@@ -30,9 +30,9 @@ from .background import Background
 from .controls import Controls
 from .measuring import LEVEL, Measuring
 from .opener import Opener
-from .pencil import Ends, boxed
 from .plots import Plots
 from .runs import table_csv
+from .shapes import Ends, boxed
 from .source import Source, Spot, measure_spot
 from .table import RunTable
 from .viewer import Viewer

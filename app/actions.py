@@ -5,6 +5,8 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 from qtpy.QtCore import QSize, Qt
@@ -133,18 +135,11 @@ def _number(text: str) -> int | float | str:
         return text
 
 
-def _caller(window: QMainWindow, call: str) -> object:
-    """The method that a spec names, with its arguments."""
+def _caller(window: QMainWindow, call: str) -> Callable[..., None]:
+    """The method that a spec names, with its arguments; looked up when it is called, because it may be made later."""
     path, _, rest = call.partition(":")
     arguments = [_number(part) for part in rest.split(",")] if rest else []
-
-    def go(*_: object) -> None:
-        target: object = window
-        for name in path.split("."):
-            target = getattr(target, name)
-        target(*arguments)  # type: ignore[operator]
-
-    return go
+    return lambda *_: attrgetter(path)(window)(*arguments)
 
 
 def build(window: QMainWindow) -> dict[str, QAction]:

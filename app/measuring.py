@@ -30,7 +30,7 @@ from denoiser.pieces import Region
 
 from .background import IDLE, Background
 from .session import Plan, Snapshot
-from .shapes import Ends, Mark, Mask, Pencil, Shape
+from .shapes import Ends, Mask, Pencil, Shape
 from .theme import Colours
 from .viewer import Viewer
 
@@ -68,7 +68,7 @@ class Measuring(QWidget):
         self._background, self._viewer = background, viewer
         self.ask: Callable[[], tuple[Plan, Snapshot | None, np.ndarray] | None] = lambda: None
         self.pencil = Pencil(viewer.views, self)
-        self.shapes: list[Mark] = []
+        self.shapes: list[Shape | Mask] = []
         self.numbers: list[Number] = []
         self._task = IDLE
         self._count = 0
@@ -111,20 +111,15 @@ class Measuring(QWidget):
         if self.ask() is None:
             self.pencil.put_away()
         else:
-            self.pencil.take(kind, partial(self._drawn, kind))
-
-    def _drawn(self, kind: str, ends: Ends) -> None:
-        self._add(Shape(self._name(kind), kind, ends, self._viewer.views, self._colour, self))
+            self.pencil.take(kind, partial(self._add, Shape, kind))
 
     def add_mask(self, mask: np.ndarray) -> None:
         """The pixels of a mask, bool, the shape of the picture."""
-        self._add(Mask(self._name("mask"), mask, self._viewer.views, self._colour, self))
+        self._add(Mask, "mask", mask)
 
-    def _name(self, kind: str) -> str:
+    def _add(self, make: type[Shape | Mask], kind: str, place: Ends | np.ndarray) -> None:
         self._count += 1
-        return f"{kind} {self._count}"
-
-    def _add(self, shape: Mark) -> None:
+        shape = make(kind, self._count, place, self._viewer.views, self._colour, self)
         self.shapes.append(shape)
         shape.moved.connect(self._settle.start)
         self.refresh()

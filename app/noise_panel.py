@@ -57,8 +57,10 @@ class NoisePanel(QWidget):
             return
         times = 1.0 if spot is None else spot.times
         ends = [b for channel in source.noise.channels for b in channel.brightness]
-        brightness = np.linspace(min(ends), max(ends), 65) if max(ends) > min(ends) else np.array([0.0, 255.0])
-        brightness = brightness if max(ends) > min(ends) else source.black + brightness * source.grey
+        flat = max(ends) == min(ends)  # the same from black to white
+        brightness = (
+            source.black + np.array([0.0, 255.0]) * source.grey if flat else np.linspace(min(ends), max(ends), 65)
+        )
         x = (brightness - source.black) / source.grey
         curves = times * source.noise.curve(brightness) / source.grey
         inks = _INKS if len(curves) == 3 else (self._colours.curves[0],)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 
 from .background import Background
 from .display import Scene, histograms
@@ -111,9 +111,8 @@ class Plots(pg.GraphicsLayoutWidget):
         self._tone = tone
         half = tone.black + (tone.white - tone.black) * 0.5**tone.gamma
         for name, at in (("black", tone.black), ("gamma", half), ("white", tone.white)):
-            self.handles[name].blockSignals(True)
-            self.handles[name].setValue(at)
-            self.handles[name].blockSignals(False)
+            with QSignalBlocker(self.handles[name]):
+                self.handles[name].setValue(at)
 
     def plain(self) -> None:
         """As the file says."""

@@ -73,12 +73,8 @@ def _figure(target: str, pictures: list[tuple[str, np.ndarray]]) -> None:
     images.write_png(target, panels.side_by_side(pictures))
 
 
-def _table(target: str, runs: list[Run]) -> None:
-    write_bytes(target, table_csv(runs).encode())
-
-
-def _numbers(target: str, found: list) -> None:
-    write_bytes(target, to_csv(found, LEVEL).encode())
+def _csv(text: Callable[[list], str]) -> Callable[[str, list], None]:
+    return lambda target, what: write_bytes(target, text(what).encode())
 
 
 KINDS = {
@@ -87,8 +83,8 @@ KINDS = {
     "residual": Kind("Save the residual", "-residual.png", _NUMBERS, _residual),
     "samples": Kind("Save the particles", "-particles.npz", "numpy archive (*.npz)", _samples),
     "figure": Kind("Save the views side by side", "-figure.png", "PNG (*.png)", _figure),
-    "numbers": Kind("Save the measurements", "-measured.csv", "CSV (*.csv)", _numbers),
-    "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _table),
+    "numbers": Kind("Save the measurements", "-measured.csv", "CSV (*.csv)", _csv(lambda found: to_csv(found, LEVEL))),
+    "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _csv(table_csv)),
 }
 
 

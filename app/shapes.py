@@ -129,9 +129,9 @@ class Mark(QObject):
 
     moved = Signal()  # and let go
 
-    def __init__(self, name: str, copies: list, views: list[View], level: int, parent: QObject) -> None:
+    def __init__(self, kind: str, number: int, copies: list, views: list[View], level: int, parent: QObject) -> None:
         super().__init__(parent)
-        self.name, self._copies = name, copies
+        self.kind, self.name, self._copies = kind, f"{kind} {number}", copies
         for view, copy in zip(views, copies, strict=True):
             copy.setZValue(level)
             view.box.addItem(copy, ignoreBounds=True)
@@ -146,10 +146,9 @@ class Mark(QObject):
 class Shape(Mark):
     """A rectangle, an ellipse or a line. Copies of it in all views follow the one that is dragged."""
 
-    def __init__(self, name: str, kind: str, ends: Ends, views: list[View], colour: str, parent: QObject) -> None:
-        super().__init__(name, [_roi(kind, pg.mkPen(colour, width=2)) for _ in views], views, 7, parent)
-        self.kind = kind
-        self._labels = [pg.TextItem(name.split()[-1], colour, anchor=(1, 1)) for _ in views]
+    def __init__(self, kind: str, number: int, ends: Ends, views: list[View], colour: str, parent: QObject) -> None:
+        super().__init__(kind, number, [_roi(kind, pg.mkPen(colour, width=2)) for _ in views], views, 7, parent)
+        self._labels = [pg.TextItem(str(number), colour, anchor=(1, 1)) for _ in views]
         for copy, label in zip(self._copies, self._labels, strict=True):
             label.setParentItem(copy)
             copy.sigRegionChanged.connect(self._follow)
@@ -210,14 +209,16 @@ def _roi(kind: str, pen: object) -> pg.ROI:
 class Mask(Mark):
     """Pixels that a file has named, as a coloured veil; it stays where it is."""
 
-    def __init__(self, name: str, mask: np.ndarray, views: list[View], colour: str, parent: QObject) -> None:
+    def __init__(
+        self, kind: str, number: int, mask: np.ndarray, views: list[View], colour: str, parent: QObject
+    ) -> None:
         self._mask = mask
         step = max(int((mask.size / _LARGE) ** 0.5), 1)
         shown = mask[::step, ::step].astype(np.uint8)
         ink = pg.mkColor(colour)
         table = np.array([[0, 0, 0, 0], [ink.red(), ink.green(), ink.blue(), 90]], np.uint8)
         copies = [pg.ImageItem(shown, axisOrder="row-major", levels=(0, 1), lut=table) for _ in views]
-        super().__init__(name, copies, views, 6, parent)
+        super().__init__(kind, number, copies, views, 6, parent)
         for copy in copies:
             copy.setRect(QRectF(0, 0, step * shown.shape[1], step * shown.shape[0]))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableWidget, QTableWidgetItem
 
 from .runs import Run
@@ -70,11 +70,10 @@ class RunTable(QTableWidget):
         self.setToolTip("Click a run to see it as result A, Shift+click for result B; click a heading to sort")
         self.cellClicked.connect(self._click)
         self.itemSelectionChanged.connect(self._select)
-        self._filling = False
 
     def show_runs(self, runs: list[Run], a: Run | None, b: Run | None) -> None:
         """Fill in all rows anew."""
-        self._filling = True
+        silent = QSignalBlocker(self)  # nobody has chosen anything
         for name in ("PSNR", "SSIM"):  # nobody knows them of a picture that came noisy
             self.setColumnHidden(list(COLUMNS).index(name), bool(runs) and all(r.snapshot.psnr is None for r in runs))
         self.setSortingEnabled(False)
@@ -97,7 +96,7 @@ class RunTable(QTableWidget):
         for row in range(self.rowCount()):
             if self.run_at(row) is a:
                 self.selectRow(row)
-        self._filling = False
+        silent.unblock()
 
     def run_at(self, row: int) -> Run:
         """The run of a row, as sorted."""
@@ -108,14 +107,10 @@ class RunTable(QTableWidget):
         return [self.run_at(row) for row in range(self.rowCount())]
 
     def _click(self, row: int, _: int) -> None:
-        self._choose(row, bool(QApplication.keyboardModifiers() & Qt.ShiftModifier))
+        self.chosen.emit(self.run_at(row), bool(QApplication.keyboardModifiers() & Qt.ShiftModifier))
 
     def _select(self) -> None:
         """By the arrow keys."""
         rows = self.selectionModel().selectedRows()
         if rows and self.hasFocus() and not QApplication.mouseButtons():
-            self._choose(rows[0].row(), False)
-
-    def _choose(self, row: int, as_b: bool) -> None:
-        if not self._filling:
-            self.chosen.emit(self.run_at(row), as_b)
+            self.chosen.emit(self.run_at(rows[0].row()), False)

@@ -144,15 +144,13 @@ class View(QWidget):
             self.slider.setRange(0, max(count - 1, 0))
         self.slider.setEnabled(count > 1)
 
-    def show_image(self, pixels: np.ndarray | None, words: str = "", part: Part | None = None) -> None:
+    def show_image(self, pixels: np.ndarray | None, words: str, part: Part | None = None) -> None:
         """Bytes of a part of the picture, or words where there are none."""
         self.part = part
         if pixels is None:
             self.image.clear()
         else:
-            self.image.setImage(pixels, levels=(0, 255), autoLevels=False)
-            if part is not None:
-                self.image.setRect(_place(part, pixels))
+            _put(self.image, pixels, _place(part, pixels))
         self.empty.setText(words if pixels is None else "")
         self.empty.setVisible(bool(self.empty.text()))
         self.empty.resize(self.canvas.size())
@@ -172,22 +170,15 @@ class View(QWidget):
         if self._second is not None and not left < self.line.value() < right:
             self.line.setValue((left + right) / 2)
 
-    def move_line(self, share: float) -> None:
-        """The line by a share of the width."""
-        if self._second is not None:
-            self.line.setValue(self.line.value() + share * self.shape[1])
-
     def _cut(self) -> None:
         if self._second is None or self.part is None:
             self.over.clear()
             return
         region, step = self.part
         begin = min(max(round((self.line.value() - region.left) / step), 0), self._second.shape[1] - 1)
-        right = np.ascontiguousarray(self._second[:, begin:])
-        self.over.setImage(right, levels=(0, 255), autoLevels=False)
         place = _place(self.part, self._second)
         place.setLeft(region.left + begin * step)
-        self.over.setRect(place)
+        _put(self.over, np.ascontiguousarray(self._second[:, begin:]), place)
         self.cut.emit()
 
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
@@ -197,9 +188,8 @@ class View(QWidget):
         if place is None or pixels is None:
             self.patch.clear()
             return
-        rect = QRectF(place.left, place.top, place.right - place.left, place.bottom - place.top)
-        self.patch.setImage(pixels, levels=(0, 255), autoLevels=False)
-        self.patch.setRect(rect)
+        rect = QRectF(place.left, place.top, *place.shape[::-1])
+        _put(self.patch, pixels, rect)
         self.frame.setRect(rect)
 
     def glue(self, blocks: dict[Region, np.ndarray], place: QRectF) -> None:
@@ -215,8 +205,7 @@ class View(QWidget):
                 self._blocks[block].setParentItem(self.sheet)
             item = self._blocks[block]
             if item.image is not pixels:
-                item.setImage(pixels, levels=(0, 255), autoLevels=False)
-                item.setRect(QRectF(block.left, block.top, *block.shape[::-1]))
+                _put(item, pixels, QRectF(block.left, block.top, *block.shape[::-1]))
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
@@ -251,6 +240,12 @@ class View(QWidget):
         elif event.type() == QEvent.Resize:
             self.empty.resize(event.size())
         return bool(super().eventFilter(watched, event))
+
+
+def _put(item: pg.ImageItem, pixels: np.ndarray, place: QRectF) -> None:
+    """Bytes into a rectangle of the picture."""
+    item.setImage(pixels, levels=(0, 255), autoLevels=False)
+    item.setRect(place)
 
 
 def _place(part: Part, pixels: np.ndarray) -> QRectF:

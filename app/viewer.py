@@ -181,7 +181,8 @@ class Viewer(QWidget):
             return
         height, width = self.scene.source.pixels.shape[:2]
         (left, right), (top, bottom) = self.views[0].box.viewRange()
-        if left <= 0 and top <= 0 and right >= width and bottom >= height and not self._at_pixels():
+        at_pixels = abs(self.views[0].box.viewPixelSize()[0] * self.devicePixelRatioF() - 1) < 1e-3
+        if left <= 0 and top <= 0 and right >= width and bottom >= height and not at_pixels:
             self.actual_size(at)
         else:
             self.fit()
@@ -189,9 +190,6 @@ class Viewer(QWidget):
     def zoom(self, factor: float) -> None:
         """Around the middle."""
         self.views[0].box.scaleBy((1 / factor, 1 / factor))
-
-    def _at_pixels(self) -> bool:
-        return abs(self.views[0].box.viewPixelSize()[0] * self.devicePixelRatioF() - 1) < 1e-3
 
     def actual_size(self, around: object = None) -> None:
         """A pixel of the picture is a pixel of the screen; around a point of the picture, or the middle."""
@@ -202,7 +200,9 @@ class Viewer(QWidget):
 
     def move_line(self, share: float) -> None:
         """The line of the split view, by a share of the width."""
-        self.views[0].move_line(share)
+        if self.split:
+            line = self.views[0].line
+            line.setValue(line.value() + share * self.views[0].shape[1])
 
     def step_particle(self, by: int) -> None:
         """The next particle, in every view that shows one."""

@@ -63,17 +63,12 @@ class Task:
         self.busy = False
         self.step = self.done = self.failed = None
 
-    def begin(self, heavy: bool) -> None:
-        """On a new thread. `threading.Thread.start` would wait until it runs, which takes long on a busy machine."""
-        _thread.start_new_thread(self._run, (heavy,))
-
-    def _run(self, heavy: bool) -> None:
+    def run(self, heavy: bool) -> None:
+        """On its thread, from beginning to end."""
         if heavy:
             with contextlib.suppress(AttributeError, OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-            with _heavy:
-                self._work()
-        else:
+        with _heavy if heavy else contextlib.nullcontext():
             self._work()
         self.gone.set()
 
@@ -139,7 +134,7 @@ class Background(QObject):
         task = Task(work, step, done, failed)
         self._tasks.append(task)
         self._threads = [t for t in self._threads if not t.gone.is_set()] + [task]
-        task.begin(heavy)
+        _thread.start_new_thread(task.run, (heavy,))  # threading.Thread.start would wait until a busy machine runs it
         self._timer.start()
         return task
 

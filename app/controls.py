@@ -26,10 +26,9 @@ from denoiser.fields import LEARNED, field_names, load_field
 from denoiser.presets import QUALITIES
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
-from .added import AddedNoise
 from .display import duration
 from .fields import Choice, Fields, Fold, Level, column, form, heading
-from .noise_panel import NoisePanel
+from .noise_panel import AddedNoise, NoisePanel
 from .options import OptionsForm
 from .session import Plan, preset
 from .source import Source, Spot, shown_level

@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import replace
@@ -25,11 +26,7 @@ def seconds(plan: Plan) -> float:
     height, width = (min(side, _SIDE) for side in pixels.shape[:2])
     top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
     piece = plan.request(pixels[top : top + height, left : left + width])
-    marks = []
-    for number, _ in enumerate(piece.iterate()):
-        marks.append(time.perf_counter())
-        if number + 1 == _STEPS:
-            break
+    marks = [time.perf_counter() for _ in itertools.islice(piece.iterate(), _STEPS)]
     if len(marks) < 2:  # a method of a single step
         began = time.perf_counter()
         steps = list(piece.iterate())

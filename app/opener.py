@@ -64,7 +64,7 @@ class Opener(QObject):
         self.recent_menu.setToolTipsVisible(True)
         self.recent_menu.aboutToShow.connect(self._fill_recent)
         for path in sorted(data_folder("sample_images").glob("*.png")):
-            self.samples_menu.addAction(path.stem.capitalize(), partial(self._wish, str(path)))
+            self.samples_menu.addAction(path.stem.capitalize(), partial(self._window.open, str(path)))
 
     def choose(self, title: str = "Open a picture") -> str:
         """Ask for a file; "" for none."""
@@ -75,15 +75,11 @@ class Opener(QObject):
     def choose_file(self) -> None:
         """Ask for a file and open it."""
         if path := self.choose():
-            self._wish(path)
+            self._window.open(path)
 
     def paste(self) -> None:
         """From the clipboard."""
         self._window.take(QApplication.clipboard().mimeData())
-
-    def _wish(self, path: str, page: int = 0) -> None:
-        """Open this, if the window says so."""
-        self._window.open(path, page)
 
     def open(self, path: str, page: int = 0) -> None:
         """A file, or a page of it, or the first picture of a folder."""
@@ -124,13 +120,13 @@ class Opener(QObject):
             return
         here = next((n for n, p in enumerate(self._folder) if images.same_file(p, path)), None)
         if here is not None and 0 <= here + by < len(self._folder):
-            self._wish(self._folder[here + by])
+            self._window.open(self._folder[here + by])
 
     def step_page(self, by: int) -> None:
         """The next page of a stack; none at its end."""
         here = self._source
         if here is not None and here.path is not None and 0 <= here.page + by < here.pages:
-            self._wish(here.path, here.page + by)
+            self._window.open(here.path, here.page + by)
 
     def recent(self) -> list[str]:
         """The last files, the newest first."""
@@ -141,7 +137,7 @@ class Opener(QObject):
         self.recent_menu.clear()
         for number, path in enumerate(self.recent(), 1):
             name = f"&{number % 10}  {Path(path).name}"
-            self.recent_menu.addAction(name, partial(self._wish, path)).setToolTip(path)
+            self.recent_menu.addAction(name, partial(self._window.open, path)).setToolTip(path)
 
     @staticmethod
     def welcome(data: QMimeData) -> bool:

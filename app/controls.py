@@ -52,7 +52,6 @@ class Controls(QFrame):
     changed = Signal()  # noise, seed or mode: the noisy picture is another one
     mode_changed = Signal()
     method_changed = Signal()  # anything else that changes a preview
-    finished = Signal()  # typing has come to an end
 
     def __init__(self) -> None:
         super().__init__(objectName="side")
@@ -95,7 +94,6 @@ class Controls(QFrame):
             "pairwise and foe3x3 are Markov random fields, the second better and slower"
         )
         self.fields = Fields(self)
-        self.fields.finished.connect(self.finished)
         self.options = OptionsForm(self.fields)
         self.added = AddedNoise(self.fields)
         self._memory = pieces.default_memory() >> 20

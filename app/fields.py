@@ -111,6 +111,10 @@ class Choice(QComboBox):
         if index >= 0:
             self.setCurrentIndex(index)
 
+    def step(self, by: int) -> None:
+        """So many further down the list, and from its end to its beginning."""
+        self.setCurrentIndex((self.currentIndex() + by) % self.count())
+
     def match(self, word: str) -> None:
         """The same without a signal: something else was chosen, and this goes with it."""
         with QSignalBlocker(self):
@@ -137,11 +141,9 @@ class Fields(QObject):
                 event.ignore()  # a field would claim every letter, and then refuse it
                 return True
         elif event.type() == QEvent.KeyPress and event.key() in (Qt.Key_Return, Qt.Key_Enter):
-            handled = bool(super().eventFilter(watched, event))
             field = watched if isinstance(watched, QAbstractSpinBox) else watched.parent()
             field.interpretText()
             self.finished.emit()
-            return handled
         return bool(super().eventFilter(watched, event))
 
 

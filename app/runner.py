@@ -14,8 +14,8 @@ from denoiser.pieces import Region
 
 from . import session
 from .background import IDLE, Background
-from .runs import Run, save_memory
 from .session import Plan, Snapshot
+from .table import Run, save_memory
 
 _listening = False  # to numba; once a process
 

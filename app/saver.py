@@ -22,8 +22,8 @@ from . import dialogs
 from .background import Background
 from .display import CONTENTS, Scene, caption, render
 from .measuring import LEVEL
-from .runs import Run, table_csv
 from .source import Source
+from .table import Run, table_csv
 from .viewer import Viewer
 
 _NUMBERS = "Numbers (*.png *.tif *.tiff)"

@@ -31,10 +31,9 @@ from .controls import Controls
 from .measuring import LEVEL, Measuring
 from .opener import Opener
 from .plots import Plots
-from .runs import table_csv
 from .shapes import Ends, boxed
 from .source import Source, Spot, measure_spot
-from .table import RunTable
+from .table import RunTable, table_csv
 from .viewer import Viewer
 from .welcome import Welcome
 
@@ -200,11 +199,6 @@ class Shell(QMainWindow):
         """A grey level more or less."""
         self.controls.sigma.setValue(self.controls.sigma.value() + by)
 
-    def step_method(self, by: int) -> None:
-        """The next in the list."""
-        box = self.controls.method
-        box.setCurrentIndex((box.currentIndex() + by) % box.count())
-
     def set_theme(self, name: str) -> None:
         """System, light or dark."""
         self._theme = name if name in theme.THEMES else "system"
@@ -213,10 +207,8 @@ class Shell(QMainWindow):
         for name, action in self.acts.items():
             action.setIcon(icons.icon(name, colours.text, colours.faint, colours.on_accent))
             action.setIconVisibleInMenu(False)
-        self.viewer.dress(colours)
-        self.plots.dress(colours)
-        self.measuring.dress(colours)
-        self.controls.noise.dress(colours)
+        for part in (self.viewer, self.plots, self.measuring, self.controls.noise):
+            part.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""

@@ -31,7 +31,7 @@ class Viewer(QWidget):
     """The pictures, side by side or split."""
 
     hovered = Signal(object)
-    region_moved = Signal(object)  # Region, when it is let go
+    region_moved = Signal()  # and let go
     turned = Signal(object)  # Region, that is seen now
 
     def __init__(self, background: Background) -> None:
@@ -211,8 +211,7 @@ class Viewer(QWidget):
 
     def step_content(self, by: int) -> None:
         """Other content in the last visible view."""
-        view = self.views[1 if self.split else self.count - 1]
-        view.picker.setCurrentIndex((view.picker.currentIndex() + by) % view.picker.count())
+        self.views[1 if self.split else self.count - 1].picker.step(by)
 
     def _place_region(self, shape: tuple[int, ...]) -> None:
         height, width = shape[:2]
@@ -247,7 +246,7 @@ class Viewer(QWidget):
 
     def _tell_region(self) -> None:
         if self.roi.isVisible() and self.scene is not None:
-            self.region_moved.emit(self.region)
+            self.region_moved.emit()
 
     def show_patch(self, place: Region | None, mean: Image) -> None:
         """The preview, over every view that shows result A."""

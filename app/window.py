@@ -21,11 +21,11 @@ from .display import Scene, levels, progress_words
 from .estimate import Estimator
 from .looker import Looker
 from .runner import Runner
-from .runs import Run
 from .saver import Saver, figure_panels
 from .session import Plan, Snapshot
 from .shell import Shell
 from .source import Source
+from .table import Run
 from .tone import PLAIN, Tone, auto, few
 from .wiring import connect, enable
 

@@ -34,7 +34,9 @@ _heavy = threading.Lock()  # one heavy task computes at a time; what was stopped
 class Task:
     """One piece of work on its own thread. If `work` returns an iterator, it is drained, one step after the other."""
 
-    def __init__(self, work: Work, step: Callable | None, done: Callable | None, failed: Callable | None) -> None:
+    def __init__(
+        self, work: Work, step: Callable | None = None, done: Callable | None = None, failed: Callable | None = None
+    ) -> None:
         self.work, self.step, self.done, self.failed = work, step, done, failed
         self.busy = True  # for the window: neither at its end nor stopped
         self.stopped = False
@@ -107,7 +109,7 @@ class Task:
         return True
 
 
-IDLE = Task(lambda _: None, None, None, None)  # what those hold who have no task: it is over
+IDLE = Task(lambda _: None)  # what those hold who have no task: it is over
 IDLE.stop()
 
 
@@ -121,17 +123,9 @@ class Background(QObject):
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
         self._timer = QTimer(self, interval=POLL_MS, timeout=self._poll)
 
-    def start(
-        self,
-        work: Work,
-        *,
-        step: Callable | None = None,
-        done: Callable | None = None,
-        failed: Callable | None = None,
-        heavy: bool = False,
-    ) -> Task:
+    def start(self, work: Work, *, heavy: bool = False, **calls: Callable) -> Task:
         """Begin `work(task)`; `step`, `done(result)` and `failed(error, traceback)` are called on this thread."""
-        task = Task(work, step, done, failed)
+        task = Task(work, **calls)
         self._tasks.append(task)
         self._threads = [t for t in self._threads if not t.gone.is_set()] + [task]
         _thread.start_new_thread(task.run, (heavy,))  # threading.Thread.start would wait until a busy machine runs it

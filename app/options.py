@@ -80,13 +80,11 @@ class OptionsForm(QWidget):
         layout.addWidget(self.fold)
 
     def preset(self, values: dict[str, Any]) -> None:
-        """Forget what was typed; these values go before the methods' defaults."""
+        """Forget what was typed; these values go before the methods' defaults, in the next form that is made."""
         self.base, self._typed = dict(values), {}
-        self.show_method(self.method)
 
-    def values(self, method: str | None = None) -> dict[str, Any]:
+    def values(self, method: str) -> dict[str, Any]:
         """The options of a method as they stand."""
-        method = method or self.method
         known = METHODS[method].options()
         defaults = {name: spec.default for name, (_, spec) in known.items()}
         preset = {name: value for name, value in self.base.items() if name in known}
@@ -110,9 +108,7 @@ class OptionsForm(QWidget):
             while form.rowCount():
                 form.removeRow(0)
         self.method, self.editors = method, {}
-        if not method:
-            return
-        now = self.values()
+        now = self.values(method)
         for name, (kind, spec) in METHODS[method].options().items():
             widget = editor(kind, spec)
             holds = widget.metaObject().userProperty()  # its value, whatever kind of widget it is

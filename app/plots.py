@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 
-from .background import Background
+from .background import IDLE, Background
 from .display import Scene, histograms
 from .theme import LIGHT, Colours
 from .tone import PLAIN, Tone
@@ -28,9 +28,7 @@ class Plots(pg.GraphicsLayoutWidget):
 
     def __init__(self, background: Background) -> None:
         super().__init__()
-        self._threads = background
-        self._busy = False
-        self._next: Scene | None = None
+        self._threads, self._task = background, IDLE
         self._colours = LIGHT
         self._last: Scene | None = None
         self._counts: dict[str, np.ndarray] = {}
@@ -140,8 +138,8 @@ class Plots(pg.GraphicsLayoutWidget):
     def clear_curves(self) -> None:
         """Another picture: nothing of the last one, nor its axes."""
         self.show_curves(None)
-        self._counts = {}
-        self._draw_histogram()
+        self._task.stop()
+        self._counted({})
         for plot in (_QUALITY, _SPREAD):
             self.plots[plot].setRange(xRange=(0, 1), yRange=(0, 1), disableAutoRange=False)
             self.plots[plot].enableAutoRange()
@@ -162,21 +160,16 @@ class Plots(pg.GraphicsLayoutWidget):
                 curve.setData(np.array(steps), heights)
                 curve.setSymbol("o" if len(steps) == 1 else None)
 
-    def show_histogram(self, scene: Scene | None) -> None:
+    def show_histogram(self, scene: Scene) -> None:
         """Counted on a thread; only the newest scene that was asked for."""
-        if self._busy:
-            self._next = scene
-            return
-        if scene is None:
-            return
-        self._busy = True
-        self._threads.start(lambda _: histograms(scene), done=self._counted, failed=lambda *_: self._counted({}))
+        self._task.stop()
+        self._task = self._threads.start(
+            lambda _: histograms(scene), done=self._counted, failed=lambda *_: self._counted({})
+        )
 
     def _counted(self, counts: dict[str, np.ndarray]) -> None:
-        self._busy, self._counts = False, counts
+        self._counts = counts
         self._draw_histogram()
-        following, self._next = self._next, None
-        self.show_histogram(following)
 
     def _draw_histogram(self) -> None:
         a, b, noisy = self._colours.curves

@@ -17,8 +17,6 @@ from .background import IDLE, Background
 from .session import Plan, Snapshot
 from .table import Run, save_memory
 
-_listening = False  # to numba; once a process
-
 
 class Runner(QObject):
     """What is running, and what has been run on this picture."""
@@ -40,10 +38,6 @@ class Runner(QObject):
         self.live: Snapshot | None = None
         self._task = self._preview = IDLE
         self._numbers = 0
-        global _listening
-        if not _listening:
-            _listening = True
-            jit.on_compile(lambda: setattr(Runner, "compiling", True))
         self._look = QTimer(self, interval=500, timeout=self._still_starting)
 
     @property
@@ -188,3 +182,6 @@ class Runner(QObject):
     def stop_preview(self) -> None:
         """Nothing of it any more."""
         self._preview.stop()
+
+
+jit.on_compile(lambda: setattr(Runner, "compiling", True))  # numba tells it to a process, and once

@@ -61,9 +61,11 @@ class Task:
         return self.take()
 
     def _forget(self) -> None:
-        """Let the window's callbacks go here, on its thread: the task's own may be the last to hold them."""
+        """Let all go that it holds of the window and of pictures, on the window's thread: the task's own may be the
+        last to hold it, and those who had the task begun hold it on.
+        """
         self.busy = False
-        self.step = self.done = self.failed = None
+        self.work = self.step = self.done = self.failed = self._result = self.error = None
 
     def run(self, heavy: bool) -> None:
         """On its thread, from beginning to end."""
@@ -76,16 +78,18 @@ class Task:
 
     def _work(self) -> None:
         threads.stop_when(lambda: self.stopped)
-        if self.stopped:
+        work = self.work
+        if self.stopped:  # `work` is gone only after it has been
             return
         try:
-            self._result = self.work(self)
-            if isinstance(self._result, Iterator):
-                for value in self._result:
-                    if self.stopped:
-                        break
-                    self._mail[:] = [value]
-                self._result = None
+            result = work(self)
+            if not isinstance(result, Iterator):
+                self._result = result
+                return
+            for value in result:
+                if self.stopped:
+                    break
+                self._mail[:] = [value]
         except threads.Cancelled:
             pass
         except BaseException as error:  # the window must live, and say what happened
@@ -99,13 +103,13 @@ class Task:
             self.step(mail)
         if not over or self.stopped:
             return self.stopped
-        done, failed = self.done, self.failed
+        done, failed, result, error = self.done, self.failed, self._result, self.error
         self._forget()
-        if self.error is not None:
+        if error is not None:
             if failed is not None:
-                failed(*self.error)
+                failed(*error)
         elif done is not None:
-            done(self._result)
+            done(result)
         return True
 
 

@@ -51,7 +51,7 @@ to make it result A, Shift+click to make it result B.</p>
 _DESTROY = ("Discard", "Replace", "Save all the same")
 
 
-def words(error: BaseException) -> tuple[str, bool]:
+def _words(error: BaseException) -> tuple[str, bool]:
     """What to tell the user about an error, and whether it is a mistake of the program."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
@@ -84,11 +84,12 @@ def catch_all(report: Callable[[str, BaseException, str], None]) -> None:
     sys.excepthook = hook
 
 
-def warn(parent: QWidget, title: str, text: str, details: str) -> None:
-    """Tell, without stopping anything that is under way."""
+def warn(parent: QWidget, title: str, error: BaseException, trace: str) -> None:
+    """Tell of an error in plain words, without stopping anything that is under way."""
+    text, ours = _words(error)
     box = QMessageBox(QMessageBox.Warning, title, title, QMessageBox.Ok, parent)
     box.setInformativeText(text)
-    box.setDetailedText(details)
+    box.setDetailedText(trace if ours else "")
     box.setAttribute(Qt.WA_DeleteOnClose)
     box.open()
 

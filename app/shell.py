@@ -122,8 +122,7 @@ class Shell(QMainWindow):
 
     def report(self, title: str, error: BaseException, trace: str) -> None:
         """An error, in plain words."""
-        text, ours = dialogs.words(error)
-        dialogs.warn(self, title, text, trace if ours else "")
+        dialogs.warn(self, title, error, trace)
         self.tell(title)
 
     def draw(self, kind: str) -> None:

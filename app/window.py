@@ -337,8 +337,7 @@ class Window(Shell):
         self.redo_noise.stop()
         self.estimator.stop()
         self.looker.stop()
-        if self.saver.writing:  # a file is written to its end
-            self.background.wait_for(lambda: not self.saver.writing, 60)
+        self.background.wait_for(lambda: not self.saver.writing, 60)  # a file is written to its end
         self.runner.clear()
         self.idle_at_close = self.background.stop_all(_CLOSE_SECONDS)
         super().closeEvent(event)

@@ -17,7 +17,7 @@ def main(file: str | None = None) -> int:
 
     running = application()
 
-    from .faults import catch_all
+    from .dialogs import catch_all
     from .window import Window
 
     gc.freeze()  # modules live as long as the process: to look through them at every collection would block the window

@@ -5,6 +5,8 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple
 
 from qtpy.QtCore import QSize, Qt
@@ -25,12 +27,12 @@ class Spec(NamedTuple):
 
 
 SPECS = [
-    Spec("&File", "&Open…", "Ctrl+O", "choose_file", "Open a picture; or drop one on the window", "Open"),
-    Spec("&File", "&Paste", "Ctrl+V", "paste", "Open the picture on the clipboard"),
-    Spec("&File", "&Next picture", "PgDown", "step_picture:1", "The next picture of the folder"),
-    Spec("&File", "P&revious picture", "PgUp", "step_picture:-1", "The picture before"),
-    Spec("&File", "Next pa&ge", "Ctrl+PgDown", "step_page:1", "The next page of a stack"),
-    Spec("&File", "Pre&vious page", "Ctrl+PgUp", "step_page:-1", "The page before"),
+    Spec("&File", "&Open…", "Ctrl+O", "opener.choose_file", "Open a picture; or drop one on the window", "Open"),
+    Spec("&File", "&Paste", "Ctrl+V", "opener.paste", "Open the picture on the clipboard"),
+    Spec("&File", "&Next picture", "PgDown", "opener.step_picture:1", "The next picture of the folder"),
+    Spec("&File", "P&revious picture", "PgUp", "opener.step_picture:-1", "The picture before"),
+    Spec("&File", "Next pa&ge", "Ctrl+PgDown", "opener.step_page:1", "The next page of a stack"),
+    Spec("&File", "Pre&vious page", "Ctrl+PgUp", "opener.step_page:-1", "The page before"),
     Spec("&File", "-", "", ""),
     Spec("&File", "&Save result…", "Ctrl+S", "save:result", "Save result A in the format of the picture", "Save"),
     Spec("&File", "Save &uncertainty…", "Ctrl+U", "save:std", "How uncertain every pixel is, as numbers and as a map"),
@@ -47,22 +49,22 @@ SPECS = [
     Spec("&Run", "&Undo the last run", "Ctrl+Z", "runner.undo", "Take the last run out of the table", "Undo"),
     Spec("&Run", "Re&do", "Ctrl+Shift+Z", "runner.redo", "Put it back"),
     Spec("&Run", "-", "", ""),
-    Spec("&Run", "&Experiment", "Ctrl+1", "set_mode:1", "Add noise to a clean picture and measure the result"),
-    Spec("&Run", "Re&store", "Ctrl+2", "set_mode:0", "Remove the noise of a noisy picture"),
+    Spec("&Run", "&Experiment", "Ctrl+1", "controls.set_mode:1", "Add noise to a clean picture and measure the result"),
+    Spec("&Run", "Re&store", "Ctrl+2", "controls.set_mode:0", "Remove the noise of a noisy picture"),
     Spec("&Run", "&Measure the noise", "Ctrl+M", "measure", "Set the noise level that is found in the picture"),
     Spec(
         "&Run",
         "Measure the noise in a &flat spot",
         "N",
-        "spotter.draw",
+        "draw_spot",
         "Draw a rectangle where the picture is plain",
         "",
         "yes",
     ),
     Spec("&Run", "More noise", "Ctrl+Up", "step_noise:1", "Raise the noise level by one"),
     Spec("&Run", "Less noise", "Ctrl+Down", "step_noise:-1", "Lower the noise level by one"),
-    Spec("&Run", "Next method", "Ctrl+]", "step_method:1", "Choose the next method"),
-    Spec("&Run", "Previous method", "Ctrl+[", "step_method:-1", "Choose the method before"),
+    Spec("&Run", "Next method", "Ctrl+]", "controls.method.step:1", "Choose the next method"),
+    Spec("&Run", "Previous method", "Ctrl+[", "controls.method.step:-1", "Choose the method before"),
     Spec("&Run", "-", "", ""),
     Spec("&Run", "Copy the &table", "Ctrl+Shift+C", "copy_table", "The table of runs to the clipboard"),
     Spec("&Run", "Copy as a comman&d", "Ctrl+K", "copy_command", "The command that writes the same result"),
@@ -133,18 +135,11 @@ def _number(text: str) -> int | float | str:
         return text
 
 
-def _caller(window: QMainWindow, call: str) -> object:
-    """The method that a spec names, with its arguments."""
+def _caller(window: QMainWindow, call: str) -> Callable[..., None]:
+    """The method that a spec names, with its arguments; looked up when it is called, because it may be made later."""
     path, _, rest = call.partition(":")
     arguments = [_number(part) for part in rest.split(",")] if rest else []
-
-    def go(*_: object) -> None:
-        target: object = window
-        for name in path.split("."):
-            target = getattr(target, name)
-        target(*arguments)  # type: ignore[operator]
-
-    return go
+    return lambda *_: attrgetter(path)(window)(*arguments)
 
 
 def build(window: QMainWindow) -> dict[str, QAction]:

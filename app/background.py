@@ -34,10 +34,12 @@ _heavy = threading.Lock()  # one heavy task computes at a time; what was stopped
 class Task:
     """One piece of work on its own thread. If `work` returns an iterator, it is drained, one step after the other."""
 
-    def __init__(self, work: Work, step: Callable | None, done: Callable | None, failed: Callable | None) -> None:
+    def __init__(
+        self, work: Work, step: Callable | None = None, done: Callable | None = None, failed: Callable | None = None
+    ) -> None:
         self.work, self.step, self.done, self.failed = work, step, done, failed
+        self.busy = True  # for the window: neither at its end nor stopped
         self.stopped = False
-        self.over = False
         self.error: tuple[BaseException, str] | None = None
         self.gone = threading.Event()  # its thread has ended
         self._mail: list[Any] = []  # at most one: the newest step, not yet looked at
@@ -59,36 +61,35 @@ class Task:
         return self.take()
 
     def _forget(self) -> None:
-        """Let the window's callbacks go here, on its thread: the task's own may be the last to hold them."""
-        self.step = self.done = self.failed = None
+        """Let all go that it holds of the window and of pictures, on the window's thread: the task's own may be the
+        last to hold it, and those who had the task begun hold it on.
+        """
+        self.busy = False
+        self.work = self.step = self.done = self.failed = self._result = self.error = None
 
-    def begin(self, heavy: bool) -> None:
-        """On a new thread. `threading.Thread.start` would wait until it runs, which takes long on a busy machine."""
-        _thread.start_new_thread(self._run, (heavy,))
-
-    def _run(self, heavy: bool) -> None:
+    def run(self, heavy: bool) -> None:
+        """On its thread, from beginning to end."""
         if heavy:
             with contextlib.suppress(AttributeError, OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-            with _heavy:
-                self._work()
-        else:
+        with _heavy if heavy else contextlib.nullcontext():
             self._work()
-        self.over = True
         self.gone.set()
 
     def _work(self) -> None:
         threads.stop_when(lambda: self.stopped)
-        if self.stopped:
+        work = self.work
+        if self.stopped:  # `work` is gone only after it has been
             return
         try:
-            self._result = self.work(self)
-            if isinstance(self._result, Iterator):
-                for value in self._result:
-                    if self.stopped:
-                        break
-                    self._mail[:] = [value]
-                self._result = None
+            result = work(self)
+            if not isinstance(result, Iterator):
+                self._result = result
+                return
+            for value in result:
+                if self.stopped:
+                    break
+                self._mail[:] = [value]
         except threads.Cancelled:
             pass
         except BaseException as error:  # the window must live, and say what happened
@@ -96,20 +97,24 @@ class Task:
 
     def deliver(self) -> bool:
         """On the window's thread: hand over what there is; true when there will be no more."""
-        over = self.over  # before the mail, because the last step comes before the end
+        over = self.gone.is_set()  # before the mail, because the last step comes before the end
         mail = self.take()
         if mail is not None and self.step is not None and not self.stopped:
             self.step(mail)
         if not over or self.stopped:
             return self.stopped
-        done, failed = self.done, self.failed
+        done, failed, result, error = self.done, self.failed, self._result, self.error
         self._forget()
-        if self.error is not None:
+        if error is not None:
             if failed is not None:
-                failed(*self.error)
+                failed(*error)
         elif done is not None:
-            done(self._result)
+            done(result)
         return True
+
+
+IDLE = Task(lambda _: None)  # what those hold who have no task: it is over
+IDLE.stop()
 
 
 class Background(QObject):
@@ -122,20 +127,12 @@ class Background(QObject):
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
         self._timer = QTimer(self, interval=POLL_MS, timeout=self._poll)
 
-    def start(
-        self,
-        work: Work,
-        *,
-        step: Callable | None = None,
-        done: Callable | None = None,
-        failed: Callable | None = None,
-        heavy: bool = False,
-    ) -> Task:
+    def start(self, work: Work, *, heavy: bool = False, **calls: Callable) -> Task:
         """Begin `work(task)`; `step`, `done(result)` and `failed(error, traceback)` are called on this thread."""
-        task = Task(work, step, done, failed)
+        task = Task(work, **calls)
         self._tasks.append(task)
         self._threads = [t for t in self._threads if not t.gone.is_set()] + [task]
-        task.begin(heavy)
+        _thread.start_new_thread(task.run, (heavy,))  # threading.Thread.start would wait until a busy machine runs it
         self._timer.start()
         return task
 

@@ -10,47 +10,38 @@ from __future__ import annotations
 
 import gc
 
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 
 _EVERY_MS = 500
+_timer: QTimer | None = None
 
 
-class Collector(QObject):
-    """Collects what Python's own thresholds say is due; its thread is the one it was made on."""
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        gc.disable()
-        QTimer(self, interval=_EVERY_MS, timeout=self.collect).start()
-
-    @staticmethod
-    def collect() -> None:
-        """One collection, of the oldest generation that is due."""
-        due = -1
-        for count, limit in zip(gc.get_count(), gc.get_threshold(), strict=True):
-            if count <= limit:
-                break
-            due += 1
-        if due >= 0:
-            gc.collect(due)
-
-
-_collector: Collector | None = None
+def collect() -> None:
+    """What Python's own thresholds say is due: one collection, of the oldest generation that is."""
+    due = -1
+    for count, limit in zip(gc.get_count(), gc.get_threshold(), strict=True):
+        if count <= limit:
+            break
+        due += 1
+    if due >= 0:
+        gc.collect(due)
 
 
 def install() -> None:
     """From now on only the window's thread collects. Once a process; call it on that thread."""
-    global _collector
-    if _collector is None:
-        _collector = Collector(QApplication.instance())
+    global _timer
+    if _timer is None:
+        gc.disable()
+        _timer = QTimer(QApplication.instance(), interval=_EVERY_MS, timeout=collect)
+        _timer.start()
 
 
 def uninstall() -> None:
     """Collect what there is, and let Python do it again; when all windows and their threads are gone."""
-    global _collector
-    if _collector is not None:
-        _collector.deleteLater()
-        _collector = None
+    global _timer
+    if _timer is not None:
+        _timer.deleteLater()
+        _timer = None
         gc.collect()
         gc.enable()

@@ -11,7 +11,6 @@ from typing import Any
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QButtonGroup,
-    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -24,19 +23,15 @@ from qtpy.QtWidgets import (
 
 from denoiser import pieces
 from denoiser.fields import LEARNED, field_names, load_field
-from denoiser.presets import QUALITIES, choose
-from denoiser.priors import Prior
+from denoiser.presets import QUALITIES
 from denoiser.samplers import METHODS, Sampler, make_sampler
 
-from .added import AddedNoise
 from .display import duration
-from .fields import Fields, Level
-from .fold import Fold, column, form, heading
-from .noise_panel import NoisePanel
+from .fields import Choice, Fields, Fold, Level, column, form, heading
+from .noise_panel import AddedNoise, NoisePanel
 from .options import OptionsForm
-from .session import Plan
-from .source import Source, shown_level
-from .spot import Spot
+from .session import Plan, preset
+from .source import Source, Spot, shown_level
 
 CUSTOM = "custom"
 _QUALITY_TIPS = {
@@ -51,21 +46,12 @@ _SIGMA_TIP = (
 )
 
 
-def preset(quality: str) -> tuple[Sampler, Prior]:
-    """What a word for quality stands for; on the Markov priors if the network is not installed."""
-    try:
-        return choose(quality)
-    except ValueError:
-        return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
-
-
 class Controls(QFrame):
     """Everything that decides what a run does."""
 
     changed = Signal()  # noise, seed or mode: the noisy picture is another one
     mode_changed = Signal()
     method_changed = Signal()  # anything else that changes a preview
-    finished = Signal()  # typing has come to an end
 
     def __init__(self) -> None:
         super().__init__(objectName="side")
@@ -96,27 +82,18 @@ class Controls(QFrame):
         self.seed = QSpinBox(maximum=2_000_000_000, objectName="seed")
         self.seed.setToolTip("Another seed, other random numbers; the same seed, the same result to the last bit")
 
-        self.quality = QComboBox(objectName="quality")
-        for name in (*QUALITIES, CUSTOM):
-            self.quality.addItem(name.capitalize(), name)
-            self.quality.setItemData(self.quality.count() - 1, _QUALITY_TIPS.get(name, ""), Qt.ToolTipRole)
+        qualities = {name: (name.capitalize(), _QUALITY_TIPS.get(name, "")) for name in (*QUALITIES, CUSTOM)}
+        self.quality = Choice("quality", qualities)
         self.quality.setToolTip("Sets method, model and options together")
-        self.method = QComboBox(objectName="method")
-        for name, sampler in METHODS.items():
-            self.method.addItem(sampler.title, name)
-            tip = (sampler.__doc__ or "").split("\n")[0]
-            self.method.setItemData(self.method.count() - 1, tip, Qt.ToolTipRole)
-        self.prior = QComboBox(objectName="prior")
-        for name in field_names():
-            self.prior.addItem(name, name)
-            if name not in LEARNED:
-                self.prior.setItemData(self.prior.count() - 1, load_field(name).description, Qt.ToolTipRole)
+        methods = {name: (sampler.title, (sampler.__doc__ or "").split("\n")[0]) for name, sampler in METHODS.items()}
+        self.method = Choice("method", methods)
+        priors = {name: (name, "" if name in LEARNED else load_field(name).description) for name in field_names()}
+        self.prior = Choice("prior", priors)
         self.prior.setToolTip(
             "What the program knows about pictures: learned is a network's;\n"
             "pairwise and foe3x3 are Markov random fields, the second better and slower"
         )
         self.fields = Fields(self)
-        self.fields.finished.connect(self.finished)
         self.options = OptionsForm(self.fields)
         self.added = AddedNoise(self.fields)
         self._memory = pieces.default_memory() >> 20
@@ -125,8 +102,13 @@ class Controls(QFrame):
         self.memory.setToolTip("Larger pictures are cut into tiles, and have no particles. Allow more to have them.")
         self.time_note = QLabel(objectName="faint", alignment=Qt.AlignCenter)
         self.time_note.setToolTip("Measured on this machine just now, on a piece of the picture")
-        for widget in (self.sigma, self.seed, self.strength, self.chroma, self.memory):
-            self.fields.watch(widget)
+        self._numbers = {
+            "sigma": self.sigma, "seed": self.seed, "strength": self.strength, "chroma": self.chroma,
+            "memory": self.memory,
+        }  # fmt: skip
+        self._boxes = {"quality": self.quality, "method": self.method, "prior": self.prior}
+        for field in self._numbers.values():
+            self.fields.watch(field)
 
         self.run_button = QPushButton("Run", objectName="primary", enabled=False)
         self.cancel_button = QPushButton("Cancel", enabled=False)
@@ -147,7 +129,7 @@ class Controls(QFrame):
         self.method.currentIndexChanged.connect(lambda _: self._method())
         self.prior.currentIndexChanged.connect(lambda _: self._prior())
         self.options.edited.connect(self._touched)
-        self.quality.setCurrentIndex(self.quality.findData("normal"))
+        self.quality.choose("normal")
         self._mode()
 
     def _lay_out(self, modes: QHBoxLayout) -> None:
@@ -167,6 +149,7 @@ class Controls(QFrame):
             form(("Me&thod", self.method), ("Image mo&del", self.prior), ("Memory", self.memory)), self.options,
         )  # fmt: skip
         self.advanced = Fold("Advanced", details, "advanced")
+        self._folds = {"advanced": self.advanced, "researcher": self.options.fold}
         inside.addLayout(modes)
         inside.addSpacing(4)
         for part in (self._strength, form(("&Quality", self.quality)), self._chroma, self.noise, self.advanced):
@@ -218,7 +201,7 @@ class Controls(QFrame):
         restore = not self.experiment
         return Plan(
             source, self.experiment, round(self.sigma.value(), 2), self.sampler(method),
-            self._prior_for(method) if method else str(self.prior.currentData()), self.seed.value(),
+            self._prior_for(method) if method else self.prior.value, self.seed.value(),
             strength=self.strength.value() / 100 if restore else 1.0,
             chroma=self.chroma.value() / 100 if restore and source.axis is not None else 1.0,
             memory=None if self.memory.value() == self._memory else self.memory.value() << 20,
@@ -242,77 +225,63 @@ class Controls(QFrame):
 
     def sampler(self, method: str | None = None) -> Sampler:
         """The method as set up; a ValueError where that is not possible."""
-        method = method or str(self.method.currentData())
+        method = method or self.method.value
         return make_sampler(method, self.options.values(method))
 
     def _preset(self) -> None:
-        name = self.quality.currentData()
-        if name == CUSTOM:
+        if self.quality.value == CUSTOM:
             return
-        sampler, prior = preset(str(name))
-        self._match(self.method, sampler.name)
-        self._match(self.prior, prior.name)
+        sampler, prior = preset(self.quality.value)
+        self.method.match(sampler.name)
+        self.prior.match(prior.name)
         plain = type(sampler)()
         self.options.preset({k: v for k, v in asdict(sampler).items() if v != getattr(plain, k)})
-        self.options.show_method(str(self.method.currentData()))
+        self.options.show_method(self.method.value)
         self.method_changed.emit()
 
     def _method(self) -> None:
-        self.options.show_method(str(self.method.currentData()))
-        self._match(self.prior, self._prior_for(str(self.method.currentData())))
+        self.options.show_method(self.method.value)
+        self.prior.match(self._prior_for(self.method.value))
         self._touched()
 
     def _prior(self) -> None:
         """Another image model: a method that cannot work on it gives way."""
-        if METHODS[str(self.method.currentData())].needs_moments and self.prior.currentData() not in LEARNED:
-            self._match(self.method, "mp-svgd")
+        if METHODS[self.method.value].needs_moments and self.prior.value not in LEARNED:
+            self.method.match("mp-svgd")
             self.options.show_method("mp-svgd")
         self._touched()
 
     def _prior_for(self, method: str) -> str:
         """The chosen image model if the method can work on it, else the usual one; samplers are the paper's."""
-        chosen = str(self.prior.currentData())
+        chosen = self.prior.value
         if METHODS[method].needs_moments:
             return chosen if chosen in LEARNED else "learned"
-        was_direct = chosen in LEARNED and self.quality.currentData() != CUSTOM
+        was_direct = chosen in LEARNED and self.quality.value != CUSTOM
         return "pairwise" if was_direct else chosen
 
-    @staticmethod
-    def _match(box: QComboBox, value: str) -> None:
-        box.blockSignals(True)
-        box.setCurrentIndex(box.findData(value))
-        box.blockSignals(False)
-
     def _touched(self) -> None:
-        self.quality.blockSignals(True)
-        self.quality.setCurrentIndex(self.quality.findData(CUSTOM))
-        self.quality.blockSignals(False)
+        self.quality.match(CUSTOM)
         self.method_changed.emit()
 
     def state(self) -> dict[str, Any]:
         """For the next start."""
         return {
-            "experiment": self.experiment, "sigma": self.sigma.value(), "seed": self.seed.value(),
-            "quality": self.quality.currentData(), "method": self.method.currentData(),
-            "prior": self.prior.currentData(), "preset": self.options.base, "options": self.options.typed,
-            "strength": self.strength.value(), "chroma": self.chroma.value(), "memory": self.memory.value(),
-            "added": self.added.words, "advanced": self.advanced.is_open, "researcher": self.options.fold.is_open,
+            **{name: field.value() for name, field in self._numbers.items()},
+            **{name: box.value for name, box in self._boxes.items()},
+            **{name: fold.is_open for name, fold in self._folds.items()},
+            "experiment": self.experiment, "preset": self.options.base, "options": self.options.typed,
+            "added": self.added.words,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave; whatever of it no longer exists is left out."""
-        self.sigma.setValue(float(state.get("sigma", 20)))
-        self.seed.setValue(int(state.get("seed", 0)))
-        self.strength.setValue(float(state.get("strength", 100)))
-        self.chroma.setValue(float(state.get("chroma", 100)))
-        self.memory.setValue(int(state.get("memory", self._memory)))
+        for name, field in self._numbers.items():
+            field.setValue(type(field.value())(state.get(name, field.value())))
         self.added.set_words(str(state.get("added", "")))
-        self.advanced.set_open(bool(state.get("advanced")))
-        self.options.fold.set_open(bool(state.get("researcher")))
-        for box, key in ((self.quality, "quality"), (self.method, "method"), (self.prior, "prior")):
-            index = box.findData(state.get(key))
-            if index >= 0:
-                box.setCurrentIndex(index)
+        for name, fold in self._folds.items():
+            fold.set_open(bool(state.get(name)))
+        for name, box in self._boxes.items():
+            box.choose(state.get(name))
         if state.get("quality") == CUSTOM:
             self.options.preset(state.get("preset", {}))
             self.options.type(state.get("options", {}))

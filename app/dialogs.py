@@ -1,4 +1,4 @@
-"""Words to the user: errors, questions, help, about.
+"""Words to the user: errors, questions, help, about; and the last net, which has whatever nobody caught said.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
@@ -6,7 +6,10 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from types import TracebackType
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeySequence
@@ -48,7 +51,7 @@ to make it result A, Shift+click to make it result B.</p>
 _DESTROY = ("Discard", "Replace", "Save all the same")
 
 
-def words(error: BaseException) -> tuple[str, bool]:
+def _words(error: BaseException) -> tuple[str, bool]:
     """What to tell the user about an error, and whether it is a mistake of the program."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
@@ -60,15 +63,35 @@ def words(error: BaseException) -> tuple[str, bool]:
     return "Something went wrong that should not have. The window goes on; your results are still here.", True
 
 
-def warn(parent: QWidget | None, title: str, text: str, details: str = "") -> QMessageBox:
-    """Tell, without stopping anything that is under way."""
+def catch_all(report: Callable[[str, BaseException, str], None]) -> None:
+    """Have exceptions of slots and events reported. PyQt5 would end the process; threads catch their own."""
+    telling = False
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        nonlocal telling
+        text = "".join(traceback.format_exception(kind, error, trace))
+        print(text, file=sys.stderr)
+        if isinstance(error, KeyboardInterrupt) or telling:  # no dialog about the dialog
+            return
+        telling = True
+        try:
+            report("Something went wrong", error, text)
+        except Exception:
+            traceback.print_exc()
+        finally:
+            telling = False
+
+    sys.excepthook = hook
+
+
+def warn(parent: QWidget, title: str, error: BaseException, trace: str) -> None:
+    """Tell of an error in plain words, without stopping anything that is under way."""
+    text, ours = _words(error)
     box = QMessageBox(QMessageBox.Warning, title, title, QMessageBox.Ok, parent)
     box.setInformativeText(text)
-    if details:
-        box.setDetailedText(details)
+    box.setDetailedText(trace if ours else "")
     box.setAttribute(Qt.WA_DeleteOnClose)
     box.open()
-    return box
 
 
 def ask(parent: QWidget, title: str, text: str, *choices: str) -> str:
@@ -85,7 +108,7 @@ def ask(parent: QWidget, title: str, text: str, *choices: str) -> str:
     return buttons.get(box.clickedButton(), choices[-1])
 
 
-def _page(parent: QWidget, title: str, text: str, width: int, height: int) -> QDialog:
+def _page(parent: QWidget, title: str, text: str, width: int, height: int) -> None:
     dialog = QDialog(parent)
     dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WA_DeleteOnClose)
@@ -98,26 +121,21 @@ def _page(parent: QWidget, title: str, text: str, width: int, height: int) -> QD
     layout.addWidget(buttons)
     dialog.resize(width, height)
     dialog.open()
-    return dialog
 
 
-def about(parent: QWidget) -> QDialog:
+def about(parent: QWidget) -> None:
     """Who, what, and whom to cite."""
-    return _page(parent, "About Denoise", ABOUT.format(version=denoiser.__version__), 560, 420)
+    _page(parent, "About Denoise", ABOUT.format(version=denoiser.__version__), 560, 420)
 
 
-def shortcuts(actions: Iterable[QAction], extra: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """(what, keys) of everything that has keys."""
+def help_page(parent: QWidget, actions: Iterable[QAction], extra: Iterable[tuple[str, str]]) -> None:
+    """What the words mean, and all keys; extra: (what, keys) of those that are no actions."""
     rows = []
     for action in actions:
         keys = ", ".join(k.toString(QKeySequence.NativeText) for k in action.shortcuts())
-        if keys:
-            rows.append((action.text().replace("&", "").rstrip("…"), keys))
-    return [*rows, *extra]
-
-
-def help_page(parent: QWidget, rows: list[tuple[str, str]]) -> QDialog:
-    """All keys, and what the words mean."""
-    lines = "".join(f"<tr><td>{html.escape(a)}&nbsp;&nbsp;</td><td><b>{html.escape(b)}</b></td></tr>" for a, b in rows)
-    text = f"{WORDS}<h3>Keys</h3><table cellpadding='2'>{lines}</table>"
-    return _page(parent, "Help", text, 640, 640)
+        rows.append((action.text().replace("&", "").rstrip("…"), keys))
+    lines = "".join(
+        f"<tr><td>{html.escape(what)}&nbsp;&nbsp;</td><td><b>{html.escape(keys)}</b></td></tr>"
+        for what, keys in (*rows, *extra)
+    )
+    _page(parent, "Help", f"{WORDS}<h3>Keys</h3><table cellpadding='2'>{lines}</table>", 640, 640)

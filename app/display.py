@@ -56,12 +56,6 @@ def picture_bytes(values: np.ndarray, source: Source, tone: Tone = PLAIN) -> np.
     return tone.bytes(levels(values, source))
 
 
-def grey_bytes(values: np.ndarray, grey: float, shift: float = 0.0) -> np.ndarray:
-    """Values in units of `grey`, plus `shift`, as bytes; float32 on the way to spare memory."""
-    scaled = np.asarray(values, np.float32) * np.float32(1 / grey) + np.float32(shift)
-    return np.clip(np.rint(scaled, out=scaled), 0, 255, out=scaled).astype(np.uint8)
-
-
 class Part(NamedTuple):
     """What of a picture is drawn: every `step`-th row and column of a region."""
 
@@ -114,7 +108,8 @@ def render(scene: Scene, content: str, particle: int = 0, part: Part | None = No
     if content == "a":
         return veil(shown(a.mean), done)
     if content == "residual":  # three standard deviations of the noise are three quarters of the way to black or white
-        return veil(grey_bytes(cut(a.noisy) - cut(a.mean), source.grey * a.level / 32, 128), done)
+        taken = np.asarray(cut(a.noisy) - cut(a.mean), np.float32) * np.float32(1 / (source.grey * a.level / 32))
+        return veil(PLAIN.bytes(taken + np.float32(128)), done)
     if content == "uncertainty":
         return veil(panels.heat(flat_std(cut(a.std)), heat_top(a)), done) if a.sure else None
     return shown(a.particle(min(particle, a.particles - 1))) if a.particles else None
@@ -152,10 +147,8 @@ def veil(pixels: np.ndarray, done: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def why_empty(scene: Scene | None, content: str) -> str:
+def why_empty(scene: Scene, content: str) -> str:
     """What to say in a view that has nothing to show."""
-    if scene is None:
-        return ""
     if content == "clean":
         return "The clean picture is not known.\nIn Experiment mode it is."
     if content == "b":

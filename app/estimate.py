@@ -5,14 +5,14 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from dataclasses import replace
 
 from qtpy.QtCore import QObject, QTimer, Signal
 
-from .background import Background, Task
-from .controls import preset
+from .background import IDLE, Background
 from .session import Plan
 
 _SIDE = 96  # pixels of the piece; with fewer, what is done once a step would count for too much
@@ -26,11 +26,7 @@ def seconds(plan: Plan) -> float:
     height, width = (min(side, _SIDE) for side in pixels.shape[:2])
     top, left = (pixels.shape[0] - height) // 2, (pixels.shape[1] - width) // 2
     piece = plan.request(pixels[top : top + height, left : left + width])
-    marks = []
-    for number, _ in enumerate(piece.iterate()):
-        marks.append(time.perf_counter())
-        if number + 1 == _STEPS:
-            break
+    marks = [time.perf_counter() for _ in itertools.islice(piece.iterate(), _STEPS)]
     if len(marks) < 2:  # a method of a single step
         began = time.perf_counter()
         steps = list(piece.iterate())
@@ -43,9 +39,7 @@ def seconds(plan: Plan) -> float:
 
 def compare(plan: Plan) -> tuple[float, float]:
     """Seconds of a plan, and of the same with the quality `fast`."""
-    sampler, prior = preset("fast")
-    quick = replace(plan, sampler=sampler, prior=prior.name)
-    mine = seconds(plan)
+    quick, mine = plan.quick(), seconds(plan)
     return mine, mine if quick.sampler == plan.sampler else seconds(quick)
 
 
@@ -57,7 +51,7 @@ class Estimator(QObject):
     def __init__(self, background: Background, parent: QObject) -> None:
         super().__init__(parent)
         self._background = background
-        self._task: Task | None = None
+        self._task = IDLE
         self._plan: Plan | None = None
         self._wait = QTimer(self, singleShot=True, interval=60, timeout=self._begin)
 
@@ -72,13 +66,10 @@ class Estimator(QObject):
     def stop(self) -> None:
         """Leave the processor to others."""
         self._wait.stop()
-        if self._task is not None:
-            self._task.stop()
-            self._task = None
+        self._task.stop()
 
     def _begin(self) -> None:
         plan = self._plan
-        if plan is not None:
-            self._task = self._background.start(
-                lambda _: compare(plan), done=lambda made: self.told.emit(*made), failed=lambda *_: None, heavy=True
-            )  # what is wrong with a plan is said when it is run
+        self._task = self._background.start(  # what is wrong with a plan is said when it is run
+            lambda _: compare(plan), done=lambda made: self.told.emit(*made), heavy=True
+        )

@@ -12,8 +12,8 @@ _SIZE = 20  # the drawings' own units
 
 #: Shapes by action: a flat list of numbers is a line through points; four in a tuple are a rectangle; three a circle.
 _DRAWINGS: dict[str, list] = {
-    "choose_file": [[2, 16, 2, 4, 8, 4, 10, 6, 18, 6, 18, 16, 2, 16], [2, 9, 18, 9]],
-    "paste": [(4, 4, 12, 14), (7, 2, 6, 4), [7, 10, 13, 10], [7, 14, 13, 14]],
+    "opener.choose_file": [[2, 16, 2, 4, 8, 4, 10, 6, 18, 6, 18, 16, 2, 16], [2, 9, 18, 9]],
+    "opener.paste": [(4, 4, 12, 14), (7, 2, 6, 4), [7, 10, 13, 10], [7, 14, 13, 14]],
     "save:result": [[3, 3, 14, 3, 17, 6, 17, 17, 3, 17, 3, 3], (6, 11, 8, 6), (6, 3, 7, 4)],
     "save:figure": [(2, 4, 7, 12), (11, 4, 7, 12), [3, 14, 5, 10, 8, 14], [12, 14, 14, 9, 17, 14]],
     "runner.undo": [[4, 8, 13, 8, 16, 10, 16, 14, 13, 16, 8, 16], [8, 4, 4, 8, 8, 12]],

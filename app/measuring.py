@@ -28,10 +28,9 @@ from qtpy.QtWidgets import (
 from denoiser.particles import Item, Number, draw_particles, numbers
 from denoiser.pieces import Region
 
-from .background import Background, Task
-from .pencil import Ends, Pencil
+from .background import IDLE, Background
 from .session import Plan, Snapshot
-from .shapes import Mask, Shape
+from .shapes import Ends, Mask, Pencil, Shape
 from .theme import Colours
 from .viewer import Viewer
 
@@ -71,7 +70,7 @@ class Measuring(QWidget):
         self.pencil = Pencil(viewer.views, self)
         self.shapes: list[Shape | Mask] = []
         self.numbers: list[Number] = []
-        self._task: Task | None = None
+        self._task = IDLE
         self._count = 0
         self._colour = "y"
         self.table = QTableWidget(0, len(_COLUMNS), objectName="numbers")
@@ -83,9 +82,7 @@ class Measuring(QWidget):
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(0, QHeaderView.Stretch)
         self.table.setColumnWidth(1, 130)
-        self.note = QLabel(_INVITATION)
-        self.note.setObjectName("faint")
-        self.note.setWordWrap(True)
+        self.note = QLabel(_INVITATION, objectName="faint", wordWrap=True)
         self.copy, self.csv, self.clear_button = QPushButton("Copy"), QPushButton("CSV…"), QPushButton("Clear")
         self.clear_button.clicked.connect(self.clear)
         row = QHBoxLayout()
@@ -110,66 +107,49 @@ class Measuring(QWidget):
         self._settle = QTimer(self, singleShot=True, interval=200, timeout=self.refresh)
 
     def draw(self, kind: str) -> None:
-        """A new shape, with the pencil; a second wish for the same puts the pencil away."""
-        if self.pencil.kind == kind or self.ask() is None:
+        """A new shape, with the pencil."""
+        if self.ask() is None:
             self.pencil.put_away()
         else:
-            self.pencil.take(kind, partial(self._drawn, kind))
-
-    def _drawn(self, kind: str, ends: Ends) -> None:
-        self._add(Shape(self._name(kind), kind, ends, self._boxes, self._colour, self))
+            self.pencil.take(kind, partial(self._add, Shape, kind))
 
     def add_mask(self, mask: np.ndarray) -> None:
         """The pixels of a mask, bool, the shape of the picture."""
-        self._add(Mask(self._name("mask"), mask, self._boxes, self._colour, self))
+        self._add(Mask, "mask", mask)
 
-    def _name(self, kind: str) -> str:
+    def _add(self, make: type[Shape | Mask], kind: str, place: Ends | np.ndarray) -> None:
         self._count += 1
-        return f"{kind} {self._count}"
-
-    def _add(self, shape: Shape | Mask) -> None:
+        shape = make(kind, self._count, place, self._viewer.views, self._colour, self)
         self.shapes.append(shape)
         shape.moved.connect(self._settle.start)
         self.refresh()
-
-    @property
-    def _boxes(self) -> list[pg.ViewBox]:
-        return [view.box for view in self._viewer.views]
 
     def clear(self) -> None:
         """Take all shapes away."""
         self.pencil.put_away()
         while self.shapes:
-            self._remove()
+            self.shapes.pop().remove()
         self._count = 0
         self.refresh()
 
     def undo(self) -> None:
         """Take the last shape away."""
         if self.shapes:
-            self._remove()
+            self.shapes.pop().remove()
             self.refresh()
 
-    def _remove(self) -> None:
-        shape = self.shapes.pop()
-        shape.remove()
-        shape.deleteLater()
-
-    def items(self, shape: tuple[int, ...]) -> list[Item]:
-        """The shapes as pixels of a picture of this shape; those outside are left out."""
-        out = []
-        for one in self.shapes:
-            with contextlib.suppress(ValueError):
-                out.append(one.item(shape))
-        return out
+    @property
+    def busy(self) -> bool:
+        """Whether numbers are on their way."""
+        return self._task.busy
 
     def refresh(self) -> None:
         """Measure anew, on a thread."""
-        if self._task is not None:
-            self._task.stop()
-            self._task = None
-        asked = self.ask() if self.shapes else None
-        items = self.items(asked[0].source.pixels.shape) if asked else []
+        self._task.stop()
+        asked, items = self.ask() if self.shapes else None, []
+        for shape in self.shapes if asked else []:
+            with contextlib.suppress(ValueError):  # those outside the picture are left out
+                items.append(shape.item(asked[0].source.pixels.shape))
         if not items:
             self._show([])
             return
@@ -185,7 +165,7 @@ class Measuring(QWidget):
         self.note.setText(f"This cannot be measured: {error}")
 
     def _show(self, found: list[Number]) -> None:
-        self._task, self.numbers = None, found
+        self.numbers = found
         rows = [n for n in found if n.distance is None]
         self.table.setRowCount(len(rows))
         for row, n in enumerate(rows):
@@ -197,10 +177,8 @@ class Measuring(QWidget):
                 if column:
                     cell.setTextAlignment(Qt.AlignRight | Qt.AlignVCenter)
                 self.table.setItem(row, column, cell)
-        if not self.shapes:
-            self.note.setText(_INVITATION)
-        else:
-            self.note.setText("In the units of the file; the truth lies in nine of ten intervals." if found else "")
+        told = "In the units of the file; the truth lies in nine of ten intervals." if found else ""
+        self.note.setText(told if self.shapes else _INVITATION)
         self._show_profiles(found)
         self.changed.emit()
 

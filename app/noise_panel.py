@@ -1,4 +1,4 @@
-"""What is known about the noise of a noisy picture: a small plot, a line of words, and two ways to measure.
+"""The noise in the panel: what is known about that of a noisy picture, and what is added in an experiment.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
@@ -7,14 +7,28 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from .source import Source
-from .spot import Spot
-from .theme import Colours
+from .fields import Choice, Fields, column, form
+from .options import Number
+from .source import Source, Spot
+from .theme import LIGHT, Colours
 
 _INKS = ("#d8504d", "#3fa35a", "#4c8dff")  # of red, green and blue
+_KINDS = {
+    "white": ("White", "The same everywhere, every pixel for itself"),
+    "poisson": ("Photons (Poisson)", "Grows with the square root of the brightness, as few photons make it"),
+    "camera": ("Camera", "Mosaic, shot and read noise, demosaicing, tone curve and JPEG: coarse and coloured"),
+}
+#: Kind -> its numbers: name, the value to begin with, what it means.
+_NUMBERS = {
+    "poisson": (
+        ("Gain", 1.0, "Grey levels that one photon adds: more is noisier"),
+        ("Read noise", 2.0, "Standard deviation in the dark, in grey levels"),
+    ),
+    "camera": (("ISO", 3200.0, "As on a camera: more is noisier"), ("JPEG quality", 95.0, "From 1 to 100")),
+}
 
 
 class NoisePanel(QWidget):
@@ -22,7 +36,7 @@ class NoisePanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._colours: Colours | None = None
+        self._colours = LIGHT
         self._last: tuple[Source | None, Spot | None] = None, None
         self.plot = pg.PlotWidget(enableMenu=False)
         self.plot.setMouseEnabled(False, False)
@@ -54,12 +68,14 @@ class NoisePanel(QWidget):
         self.plot.clear()
         self.plot.setVisible(source is not None and source.noise is not None)
         self.words.setText(say(source, spot) if source is not None else "")
-        if source is None or source.noise is None or self._colours is None:
+        if source is None or source.noise is None:
             return
         times = 1.0 if spot is None else spot.times
         ends = [b for channel in source.noise.channels for b in channel.brightness]
-        brightness = np.linspace(min(ends), max(ends), 65) if max(ends) > min(ends) else np.array([0.0, 255.0])
-        brightness = brightness if max(ends) > min(ends) else source.black + brightness * source.grey
+        flat = max(ends) == min(ends)  # the same from black to white
+        brightness = (
+            source.black + np.array([0.0, 255.0]) * source.grey if flat else np.linspace(min(ends), max(ends), 65)
+        )
         x = (brightness - source.black) / source.grey
         curves = times * source.noise.curve(brightness) / source.grey
         inks = _INKS if len(curves) == 3 else (self._colours.curves[0],)
@@ -92,3 +108,57 @@ def say(source: Source, spot: Spot | None) -> str:
         return "No noise was found. Draw a flat spot, or set the level under Advanced."
     words = str(source.noise)
     return f"{words[0].upper()}{words[1:]}."
+
+
+class AddedNoise(QWidget):
+    """The noise of an experiment, as `denoise evaluate --noise` and `denoise --add-noise` name it.
+
+    Its kind, and the numbers of all but the white one, whose level has a slider of its own.
+    """
+
+    changed = Signal()
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__()
+        self.kind = Choice("noise-kind", _KINDS)
+        self.numbers: dict[str, list[Number]] = {}
+        self._forms: dict[str, QWidget] = {}
+        for kind, numbers in _NUMBERS.items():
+            self.numbers[kind] = [_field(*number) for number in numbers]
+            names = [name for name, *_ in numbers]
+            self._forms[kind] = form(*zip(names, self.numbers[kind], strict=True))
+            for field in self.numbers[kind]:
+                field.valueChanged.connect(lambda _: self.changed.emit())
+                fields.watch(field)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(column(form(("Noise", self.kind)), *self._forms.values()))
+        self.kind.currentIndexChanged.connect(lambda _: self._show())
+        self._show()
+
+    @property
+    def words(self) -> str:
+        """Such as poisson:0.5,3; "" for white noise, whose level is set elsewhere."""
+        kind = self.kind.value
+        return f"{kind}:{','.join(f'{field.value():g}' for field in self.numbers[kind])}" if kind != "white" else ""
+
+    def set_words(self, words: str) -> None:
+        """What `words` gave; anything else is left out."""
+        kind, _, rest = words.partition(":")
+        for field, number in zip(self.numbers.get(kind, []), rest.split(","), strict=False):
+            field.setValue(float(number))
+        self.kind.choose(kind or "white")
+
+    def _show(self) -> None:
+        for kind, numbers in self._forms.items():
+            numbers.setVisible(kind == self.kind.value)
+        self.changed.emit()
+
+
+def _field(name: str, value: float, tip: str) -> Number:
+    field = Number(0.0 if name == "Read noise" else 0.01)
+    if name == "JPEG quality":
+        field.setRange(1, 100)
+    field.setValue(value)
+    field.setToolTip(tip)
+    return field

@@ -12,8 +12,7 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QL
 
 from denoiser.samplers import METHODS
 
-from .fields import Fields
-from .fold import Fold
+from .fields import Fields, Fold
 
 #: Plain words for those that everybody may turn; the others are for people who know the method.
 _PLAIN = {
@@ -56,21 +55,6 @@ def editor(kind: type, spec: Any) -> QWidget:
     return Number(low)
 
 
-def _value(widget: QWidget) -> Any:
-    if isinstance(widget, QComboBox):
-        return widget.currentText()
-    return widget.isChecked() if isinstance(widget, QCheckBox) else widget.value()
-
-
-def _set(widget: QWidget, value: Any) -> None:
-    if isinstance(widget, QComboBox):
-        widget.setCurrentText(value)
-    elif isinstance(widget, QCheckBox):
-        widget.setChecked(value)
-    else:
-        widget.setValue(value)
-
-
 class OptionsForm(QWidget):
     """The options of one method; what was typed for another is kept. Those for researchers are folded away."""
 
@@ -96,13 +80,11 @@ class OptionsForm(QWidget):
         layout.addWidget(self.fold)
 
     def preset(self, values: dict[str, Any]) -> None:
-        """Forget what was typed; these values go before the methods' defaults."""
+        """Forget what was typed; these values go before the methods' defaults, in the next form that is made."""
         self.base, self._typed = dict(values), {}
-        self.show_method(self.method)
 
-    def values(self, method: str | None = None) -> dict[str, Any]:
+    def values(self, method: str) -> dict[str, Any]:
         """The options of a method as they stand."""
-        method = method or self.method
         known = METHODS[method].options()
         defaults = {name: spec.default for name, (_, spec) in known.items()}
         preset = {name: value for name, value in self.base.items() if name in known}
@@ -126,26 +108,19 @@ class OptionsForm(QWidget):
             while form.rowCount():
                 form.removeRow(0)
         self.method, self.editors = method, {}
-        if not method:
-            return
-        now = self.values()
+        now = self.values(method)
         for name, (kind, spec) in METHODS[method].options().items():
             widget = editor(kind, spec)
-            _set(widget, now[name])
+            holds = widget.metaObject().userProperty()  # its value, whatever kind of widget it is
+            holds.write(widget, now[name])
             meaning = spec.metadata["meaning"]
             tip = _PLAIN.get(name, meaning[0].upper() + meaning[1:] + ".")
             label = QLabel(name.replace("_", " ").capitalize())
             for part in (widget, label):
                 part.setToolTip(f"{tip}\nDefault: {spec.default}")
             widget.setObjectName(f"option-{name}")
-            changed = (
-                widget.currentTextChanged
-                if isinstance(widget, QComboBox)
-                else widget.toggled
-                if isinstance(widget, QCheckBox)
-                else widget.valueChanged
-            )
-            changed.connect(lambda _, name=name: self._edit(name))
+            changed = getattr(widget, bytes(holds.notifySignal().name()).decode())
+            changed.connect(lambda value, name=name: self._edit(name, value))
             self._fields.watch(widget)
             (self._form if name in _PLAIN else self._more).addRow(label, widget)
             self.editors[name] = widget
@@ -153,6 +128,6 @@ class OptionsForm(QWidget):
         if not self.editors:
             self._form.addRow(QLabel("This method has no options."))
 
-    def _edit(self, name: str) -> None:
-        self._typed.setdefault(self.method, {})[name] = _value(self.editors[name])
+    def _edit(self, name: str, value: Any) -> None:
+        self._typed.setdefault(self.method, {})[name] = value
         self.edited.emit()

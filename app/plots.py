@@ -9,12 +9,11 @@ import math
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 
-from .background import Background
+from .background import IDLE, Background
 from .display import Scene, histograms
-from .session import Snapshot
-from .theme import Colours
+from .theme import LIGHT, Colours
 from .tone import PLAIN, Tone
 
 _QUALITY, _SPREAD, _HISTOGRAM = range(3)
@@ -29,11 +28,9 @@ class Plots(pg.GraphicsLayoutWidget):
 
     def __init__(self, background: Background) -> None:
         super().__init__()
-        self._threads = background
-        self._busy = False
-        self._next: Scene | None = None
-        self._colours: Colours | None = None
-        self._last: tuple[bool, Snapshot | None, Snapshot | None] = (True, None, None)
+        self._threads, self._task = background, IDLE
+        self._colours = LIGHT
+        self._last: Scene | None = None
         self._counts: dict[str, np.ndarray] = {}
         self._curved = True
         self.plots = []
@@ -104,7 +101,7 @@ class Plots(pg.GraphicsLayoutWidget):
             handle.setHoverPen(pg.mkPen(colours.accent, width=4))
         for content, shade in zip(("a", "clean", "noisy"), colours.curves, strict=True):
             self._lines[content].setPen(pg.mkPen(shade, width=1))
-        self.show_curves(*self._last)
+        self.show_curves(self._last)
         self._draw_histogram()
 
     def show_tone(self, tone: Tone) -> None:
@@ -112,9 +109,8 @@ class Plots(pg.GraphicsLayoutWidget):
         self._tone = tone
         half = tone.black + (tone.white - tone.black) * 0.5**tone.gamma
         for name, at in (("black", tone.black), ("gamma", half), ("white", tone.white)):
-            self.handles[name].blockSignals(True)
-            self.handles[name].setValue(at)
-            self.handles[name].blockSignals(False)
+            with QSignalBlocker(self.handles[name]):
+                self.handles[name].setValue(at)
 
     def plain(self) -> None:
         """As the file says."""
@@ -137,24 +133,22 @@ class Plots(pg.GraphicsLayoutWidget):
         self.tone_changed.emit(tone)
 
     def _title(self, plot: int, text: str) -> None:
-        assert self._colours is not None
         self.plots[plot].setTitle(text, color=self._colours.faint, size="9pt")
 
     def clear_curves(self) -> None:
         """Another picture: nothing of the last one, nor its axes."""
-        self.show_curves(self._last[0], None, None)
-        self._counts = {}
-        self._draw_histogram()
+        self.show_curves(None)
+        self._task.stop()
+        self._counted({})
         for plot in (_QUALITY, _SPREAD):
             self.plots[plot].setRange(xRange=(0, 1), yRange=(0, 1), disableAutoRange=False)
             self.plots[plot].enableAutoRange()
 
-    def show_curves(self, experiment: bool, a: Snapshot | None, b: Snapshot | None) -> None:
+    def show_curves(self, scene: Scene | None) -> None:
         """Of result A, and thinner of result B; decibels only where the truth is known."""
-        self._last = experiment, a, b
-        if self._colours is None:
-            return
-        experiment = experiment if a is None else a.plan.experiment
+        self._last = scene
+        a, b = (scene.a, scene.b) if scene is not None else (None, None)
+        experiment = scene is None or (scene.experiment if a is None else a.plan.experiment)
         self._curved = experiment or any(len(s.curves["std"][0]) > 1 for s in (a, b) if s is not None)
         self._arrange()
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
@@ -166,25 +160,18 @@ class Plots(pg.GraphicsLayoutWidget):
                 curve.setData(np.array(steps), heights)
                 curve.setSymbol("o" if len(steps) == 1 else None)
 
-    def show_histogram(self, scene: Scene | None) -> None:
+    def show_histogram(self, scene: Scene) -> None:
         """Counted on a thread; only the newest scene that was asked for."""
-        if self._busy:
-            self._next = scene
-            return
-        if scene is None:
-            return
-        self._busy = True
-        self._threads.start(lambda _: histograms(scene), done=self._counted, failed=lambda *_: self._counted({}))
+        self._task.stop()
+        self._task = self._threads.start(
+            lambda _: histograms(scene), done=self._counted, failed=lambda *_: self._counted({})
+        )
 
     def _counted(self, counts: dict[str, np.ndarray]) -> None:
-        self._busy, self._counts = False, counts
+        self._counts = counts
         self._draw_histogram()
-        following, self._next = self._next, None
-        self.show_histogram(following)
 
     def _draw_histogram(self) -> None:
-        if self._colours is None:
-            return
         a, b, noisy = self._colours.curves
         shades = {"noisy": noisy, "clean": b, "a": a}
         words = {"noisy": "noisy", "clean": "clean", "a": "result"}

@@ -5,17 +5,17 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from functools import partial
+
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from denoiser import jit
 from denoiser.pieces import Region
 
 from . import session
-from .background import Background, Task
-from .runs import Run, save_memory
+from .background import IDLE, Background
 from .session import Plan, Snapshot
-
-_listening = False  # to numba; once a process
+from .table import Run, save_memory
 
 
 class Runner(QObject):
@@ -36,24 +36,26 @@ class Runner(QObject):
         self.queue: list[Plan] = []
         self.queued = 0  # plans of this batch
         self.live: Snapshot | None = None
-        self._task: Task | None = None
-        self._preview: Task | None = None
+        self._task = self._preview = IDLE
         self._numbers = 0
-        global _listening
-        if not _listening:
-            _listening = True
-            jit.on_compile(lambda: setattr(Runner, "compiling", True))
         self._look = QTimer(self, interval=500, timeout=self._still_starting)
 
     @property
     def running(self) -> bool:
         """Whether a run is under way."""
-        return self._task is not None
+        return self._task.busy
 
     @property
     def batch(self) -> tuple[int, int]:
         """Which run of how many."""
         return self.queued - len(self.queue), self.queued
+
+    @property
+    def unsaved(self) -> str:
+        """What would be lost with this picture, in words; "" for nothing."""
+        count = sum(not run.saved for run in self.runs)
+        words = [f"{count} result{'s are' if count > 1 else ' is'} not saved."] if count else []
+        return " ".join([*words, "A run is under way."] if self.running else words)
 
     # ---------------------------------------------------------------------------------------- runs
 
@@ -94,30 +96,27 @@ class Runner(QObject):
         self.progressed.emit(snapshot)
 
     def _end(self) -> None:
-        self._task = None
-        if self.live is not None:
-            self._add(self.live)
+        self._keep()
         self._next()
 
     def _fail(self, plan: Plan, error: BaseException, trace: str) -> None:
-        self._task = None
-        if self.live is not None and self.live.finished > 0:  # what there was before it failed is worth keeping
-            self._add(self.live)
+        self._keep()  # what there was before it failed
         self.failed.emit(f"{plan.sampler.title} failed", error, trace)
         self._next()  # the others of "compare all" may do better
 
     def cancel(self) -> None:
         """Over at once, for all that are queued; what has been computed stays."""
-        task, self._task = self._task, None
-        if task is None:
+        if not self.running:
             return
         self.queue.clear()
-        self.live = task.stop() or self.live
-        if self.live is not None and self.live.finished > 0:  # of a picture in tiles there may be nothing yet
-            self._add(self.live)
-        self._next()
+        self.live = self._task.stop() or self.live
+        self._end()
 
-    def _add(self, snapshot: Snapshot) -> None:
+    def _keep(self) -> None:
+        """Add the run that was under way to the list; of a picture in tiles there may be nothing yet."""
+        snapshot = self.live
+        if snapshot is None or snapshot.finished == 0:
+            return
         self._numbers += 1
         run = Run(self._numbers, snapshot)
         self.runs.append(run)
@@ -132,7 +131,7 @@ class Runner(QObject):
         self._background.start(
             lambda _: session.finish(snapshot),
             done=scored,
-            failed=lambda error, trace: self.failed.emit("The result could not be measured", error, trace),
+            failed=partial(self.failed.emit, "The result could not be measured"),
         )
 
     def undo(self) -> None:
@@ -150,9 +149,8 @@ class Runner(QObject):
     def clear(self) -> None:
         """Forget all runs: another picture is here."""
         self.queue.clear()
-        if self._task is not None:
-            self._task.stop()
-        self._task = self.live = None
+        self._task.stop()
+        self.live = None
         self.stop_preview()
         self.runs, self.undone, self._numbers = [], [], 0
         self.state_changed.emit()
@@ -167,8 +165,11 @@ class Runner(QObject):
         self._preview = self._background.start(
             lambda task: session.preview(plan, region),
             step=lambda made: self.previewed.emit(*made),
-            done=lambda _: self._previewed(),
-            failed=lambda error, trace: (self._previewed(), self.failed.emit("The preview failed", error, trace)),
+            done=lambda _: self.state_changed.emit(),
+            failed=lambda error, trace: (
+                self.state_changed.emit(),
+                self.failed.emit("The preview failed", error, trace),
+            ),
             heavy=True,
         )
         self.state_changed.emit()
@@ -176,14 +177,11 @@ class Runner(QObject):
     @property
     def previewing(self) -> bool:
         """Whether a preview is being computed."""
-        return self._preview is not None
-
-    def _previewed(self) -> None:
-        self._preview = None
-        self.state_changed.emit()
+        return self._preview.busy
 
     def stop_preview(self) -> None:
         """Nothing of it any more."""
-        if self._preview is not None:
-            self._preview.stop()
-            self._preview = None
+        self._preview.stop()
+
+
+jit.on_compile(lambda: setattr(Runner, "compiling", True))  # numba tells it to a process, and once

@@ -22,7 +22,8 @@ from . import dialogs
 from .background import Background
 from .display import CONTENTS, Scene, caption, render
 from .measuring import LEVEL
-from .runs import Run, table_csv
+from .source import Source
+from .table import Run, table_csv
 from .viewer import Viewer
 
 _NUMBERS = "Numbers (*.png *.tif *.tiff)"
@@ -72,12 +73,8 @@ def _figure(target: str, pictures: list[tuple[str, np.ndarray]]) -> None:
     images.write_png(target, panels.side_by_side(pictures))
 
 
-def _table(target: str, runs: list[Run]) -> None:
-    write_bytes(target, table_csv(runs).encode())
-
-
-def _numbers(target: str, found: list) -> None:
-    write_bytes(target, to_csv(found, LEVEL).encode())
+def _csv(text: Callable[[list], str]) -> Callable[[str, list], None]:
+    return lambda target, what: write_bytes(target, text(what).encode())
 
 
 KINDS = {
@@ -86,8 +83,8 @@ KINDS = {
     "residual": Kind("Save the residual", "-residual.png", _NUMBERS, _residual),
     "samples": Kind("Save the particles", "-particles.npz", "numpy archive (*.npz)", _samples),
     "figure": Kind("Save the views side by side", "-figure.png", "PNG (*.png)", _figure),
-    "numbers": Kind("Save the measurements", "-measured.csv", "CSV (*.csv)", _numbers),
-    "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _table),
+    "numbers": Kind("Save the measurements", "-measured.csv", "CSV (*.csv)", _csv(lambda found: to_csv(found, LEVEL))),
+    "table": Kind("Save the table", "-runs.csv", "CSV (*.csv)", _csv(table_csv)),
 }
 
 
@@ -103,7 +100,7 @@ def figure_panels(scene: Scene | None, viewer: Viewer) -> list:
 class Saver(QObject):
     """Asks for names, and writes on a thread."""
 
-    saved = Signal(str, object, str)  # kind, what, message
+    saved = Signal(str)  # a message
     failed = Signal(str, object, str)
 
     def __init__(self, parent: QWidget, background: Background, settings: QSettings) -> None:
@@ -111,15 +108,13 @@ class Saver(QObject):
         self._window, self._background, self._settings = parent, background, settings
         self.writing = 0
 
-    def save(
-        self, kind: str, what: object, source: object, suffix: str, then: Callable[[], object] | None = None
-    ) -> None:
+    def save(self, kind: str, what: object, source: Source, then: Callable[[], object] | None = None) -> None:
         """Ask where, ask before anything is replaced, write; `then`, if this is written in the end."""
         title, ending, filter_, write = KINDS[kind]
         home = source.path or str(Path(str(self._settings.value("folder", "") or "")) / "pasted")
         page = f"-page{source.page + 1}" if source.pages > 1 else ""
         name = str(Path(home).with_name(Path(home).stem + page + ending))
-        name += suffix if not Path(ending).suffix else ""
+        name += source.picture.suffix if not Path(ending).suffix else ""
         filter_ = filter_ or f"Pictures ({' '.join('*' + s for s in images.SUFFIXES)})"
         target, _ = QFileDialog.getSaveFileName(
             self._window, title, name, filter_, options=QFileDialog.DontConfirmOverwrite
@@ -155,7 +150,7 @@ class Saver(QObject):
         )
 
     @staticmethod
-    def _check(kind: str, target: str, source: object) -> None:
+    def _check(kind: str, target: str, source: Source) -> None:
         if source.path and images.same_file(source.path, target):
             raise ValueError(f"{label(target)}: is the picture itself; it is never replaced by its result")
         if kind == "result":
@@ -167,7 +162,9 @@ class Saver(QObject):
 
     def _done(self, kind: str, what: object, message: str, then: Callable[[], object] | None) -> None:
         self.writing -= 1
-        self.saved.emit(kind, what, message)
+        if kind == "result":
+            what.saved = True
+        self.saved.emit(message)
         if then is not None:
             then()
 

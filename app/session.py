@@ -21,6 +21,8 @@ from denoiser.fields import load_field
 from denoiser.noise import Noise
 from denoiser.outcome import Outcome, Progress, Result
 from denoiser.pieces import Region
+from denoiser.presets import choose
+from denoiser.priors import Prior
 from denoiser.run import Request
 from denoiser.samplers import Sampler
 
@@ -30,6 +32,14 @@ _REPORTING = 0.15  # share of a run's time that may go into showing it
 _EVERY = 0.1  # seconds between two Snapshots
 
 Curve = tuple[list[int], list[float]]
+
+
+def preset(quality: str) -> tuple[Sampler, Prior]:
+    """What a word for quality stands for; on the Markov priors if the network is not installed."""
+    try:
+        return choose(quality)
+    except ValueError:
+        return choose(quality, prior="foe3x3" if quality == "best" else "pairwise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +104,11 @@ class Plan:
             chroma=self.chroma,
         )  # fmt: skip
 
+    def quick(self) -> Plan:
+        """The same with the quality `fast`."""
+        sampler, prior = preset("fast")
+        return replace(self, sampler=sampler, prior=prior.name)
+
     def command(self) -> str:
         """The command line that makes the same bytes."""
         plain = replace(self, added="")  # the words depend on neither the noise nor the pixels, but on their type
@@ -126,7 +141,6 @@ class Snapshot:
     total: int
     seconds: float
     eta: float
-    tile: int
     curves: dict[str, Curve]  # psnr, change, std: iterations and values
     level: float  # of the noise, in grey levels
     noise: str  # that was removed, in words
@@ -228,7 +242,7 @@ class _Book:
         curves = {name: (list(x), list(y)) for name, (x, y) in self._curves.items()}
         return Snapshot(
             self.plan, self.noisy, outcome, mean, std, done, progress.step, progress.total, progress.seconds,
-            progress.eta, progress.tile, curves, self._level, self._words,
+            progress.eta, curves, self._level, self._words,
         )  # fmt: skip
 
     def end(self, progress: Progress) -> Snapshot:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 
-from qtpy.QtCore import QMimeData, QRect, QSettings, QSize, Qt
+from qtpy.QtCore import QRect, QSettings, QSize, Qt
 from qtpy.QtWidgets import (
     QApplication,
     QHBoxLayout,
     QLabel,
     QMainWindow,
-    QMenu,
     QProgressBar,
     QSplitter,
     QStackedWidget,
@@ -25,15 +23,17 @@ from qtpy.QtWidgets import (
 )
 
 from denoiser.particles import read_mask, to_csv
+from denoiser.pieces import Region
 
 from . import actions, collector, dialogs, icons, theme
 from .background import Background
 from .controls import Controls
 from .measuring import LEVEL, Measuring
-from .opener import Opener, samples
+from .opener import Opener
 from .plots import Plots
-from .runs import table_csv
-from .table import RunTable
+from .shapes import Ends, boxed
+from .source import Source, Spot, measure_spot
+from .table import RunTable, table_csv
 from .viewer import Viewer
 from .welcome import Welcome
 
@@ -54,27 +54,14 @@ class Shell(QMainWindow):
         self.table = RunTable()
         self.plots = Plots(self.background)
         self.measuring = Measuring(self.background, self.viewer)
+        self.source: Source | None = None  # the picture
         self._theme = "system"
         self.setWindowTitle("Denoise")
         self.setAcceptDrops(True)
         self.acts = actions.build(self)
-        self._add_file_menus()
+        for menu in (self.opener.recent_menu, self.opener.samples_menu):
+            self.menuBar().actions()[0].menu().insertMenu(self.acts["opener.paste"], menu)
         self._lay_out()
-
-    def _add_file_menus(self) -> None:
-        self._recent, self._samples = QMenu("&Recent", self), QMenu("Sa&mples", self)
-        file = self.menuBar().actions()[0].menu()
-        for menu in (self._recent, self._samples):
-            file.insertMenu(self.acts["paste"], menu)
-        for path in samples():
-            self._samples.addAction(Path(path).stem.capitalize(), partial(self.open, path))
-        self._recent.aboutToShow.connect(self._fill_recent)
-
-    def _fill_recent(self) -> None:
-        self._recent.clear()
-        for number, path in enumerate(self.opener.recent(), 1):
-            self._recent.addAction(f"&{number % 10}  {Path(path).name}", partial(self.open, path)).setToolTip(path)
-        self._recent.setToolTipsVisible(True)
 
     def _lay_out(self) -> None:
         self.pages = QStackedWidget()
@@ -125,33 +112,6 @@ class Shell(QMainWindow):
         """A comfortable size, but never larger than the screen that there is; with some room for the frame."""
         self.resize(QSize(1280, 800).boundedTo(room.size() - QSize(16, 64)))
 
-    def open(self, path: str, page: int = 0) -> None:
-        """A file, a page of it, or a folder."""
-        raise NotImplementedError
-
-    def take(self, data: QMimeData) -> None:
-        """What was dropped or pasted."""
-        raise NotImplementedError
-
-    def choose_file(self) -> None:
-        """Ask for a file."""
-        if path := self.opener.choose():
-            self.open(path)
-
-    def paste(self) -> None:
-        """From the clipboard."""
-        self.take(QApplication.clipboard().mimeData())
-
-    def step_picture(self, by: int) -> None:
-        """The next picture of the folder."""
-        if path := self.opener.neighbour(by):
-            self.open(path)
-
-    def step_page(self, by: int) -> None:
-        """The next page of a stack."""
-        if found := self.opener.other_page(by):
-            self.open(*found)
-
     # ----------------------------------------------------------------------------------- manners
 
     def tell(self, text: str) -> None:
@@ -162,14 +122,39 @@ class Shell(QMainWindow):
 
     def report(self, title: str, error: BaseException, trace: str) -> None:
         """An error, in plain words."""
-        text, ours = dialogs.words(error)
-        dialogs.warn(self, title, text, trace if ours else "")
+        dialogs.warn(self, title, error, trace)
         self.tell(title)
 
     def draw(self, kind: str) -> None:
         """A rectangle, an ellipse or a line to measure."""
         self.tabs.setCurrentWidget(self.measuring)
         self.measuring.draw(kind)
+
+    def measure(self) -> None:
+        """Set the noise level that was found."""
+        if self.source is not None:
+            self.controls.take_noise(self.source)
+
+    def draw_spot(self) -> None:
+        """Measure the noise where a person says that the picture is plain."""
+        source = self.source
+        if source is None or self.controls.experiment:
+            self.measuring.pencil.put_away()
+            return
+
+        def drawn(ends: Ends) -> None:
+            left, top, right, bottom = boxed(ends)
+            self.background.start(
+                lambda _: measure_spot(source, Region(top, left, bottom, right)),
+                done=found,
+                failed=partial(self.report, "The noise cannot be measured here"),
+            )
+
+        def found(spot: Spot) -> None:
+            if source is self.source:
+                self.controls.take_noise(source, spot)
+
+        self.measuring.pencil.take("spot", drawn)
 
     def load_mask(self) -> None:
         """Measure the pixels that a file names."""
@@ -189,7 +174,7 @@ class Shell(QMainWindow):
         kind = self.measuring.pencil.kind
         for name in ("rectangle", "ellipse", "line"):
             self.acts[f"draw:{name}"].setChecked(name == kind)
-        for switch in (self.acts["spotter.draw"], self.controls.noise.spot_button):
+        for switch in (self.acts["draw_spot"], self.controls.noise.spot_button):
             switch.setChecked(kind == "spot")
         self.tell("")
 
@@ -209,18 +194,9 @@ class Shell(QMainWindow):
             QApplication.clipboard().setText(asked[0].command())
             self.tell("The command is on the clipboard")
 
-    def set_mode(self, experiment: int) -> None:
-        """Experiment or Restore."""
-        self.controls.set_mode(bool(experiment))
-
     def step_noise(self, by: int) -> None:
         """A grey level more or less."""
         self.controls.sigma.setValue(self.controls.sigma.value() + by)
-
-    def step_method(self, by: int) -> None:
-        """The next in the list."""
-        box = self.controls.method
-        box.setCurrentIndex((box.currentIndex() + by) % box.count())
 
     def set_theme(self, name: str) -> None:
         """System, light or dark."""
@@ -230,10 +206,8 @@ class Shell(QMainWindow):
         for name, action in self.acts.items():
             action.setIcon(icons.icon(name, colours.text, colours.faint, colours.on_accent))
             action.setIconVisibleInMenu(False)
-        self.viewer.dress(colours)
-        self.plots.dress(colours)
-        self.measuring.dress(colours)
-        self.controls.noise.dress(colours)
+        for part in (self.viewer, self.plots, self.measuring, self.controls.noise):
+            part.dress(colours)
 
     def full_screen(self) -> None:
         """On or off."""
@@ -241,7 +215,7 @@ class Shell(QMainWindow):
 
     def help(self) -> None:
         """All keys."""
-        dialogs.help_page(self, dialogs.shortcuts(self.acts.values(), actions.OTHER_KEYS))
+        dialogs.help_page(self, self.acts.values(), actions.OTHER_KEYS)
 
     def about(self) -> None:
         """Whom to cite."""
@@ -266,16 +240,6 @@ class Shell(QMainWindow):
         """Off the screen."""
         _open.discard(self)
         super().closeEvent(event)
-
-    def dragEnterEvent(self, event: object) -> None:
-        """Pictures and folders are welcome."""
-        if self.opener.welcome(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: object) -> None:
-        """Open it."""
-        event.acceptProposedAction()
-        self.take(event.mimeData())
 
     # ---------------------------------------------------------------------------------- settings
 

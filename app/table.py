@@ -1,17 +1,24 @@
-"""The table of runs.
+"""The table of runs: its rows, as CSV too, and what memory their particles may take.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
 
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from qtpy.QtCore import Qt, Signal
+import numpy as np
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QTableWidget, QTableWidgetItem
 
-from .runs import Run
+from denoiser.outcome import Result
 
+from .session import Snapshot
+
+_MEMORY = 1 << 30  # bytes of particles to keep over all runs; the oldest go first
 COLUMNS = {
     "": ("", "A: the run that is shown. B: the one it is compared with (Shift+click)"),
     "run": ("#", "In the order they were run"),
@@ -25,6 +32,55 @@ COLUMNS = {
 }
 _WIDTHS = 24, 30, 100, 36, 48, 52, 58, 64, 74
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:.4g}"}
+
+
+@dataclass(eq=False)
+class Run:
+    """A row of the table."""
+
+    number: int
+    snapshot: Snapshot
+    saved: bool = False
+
+    def row(self) -> dict[str, Any]:
+        """What the table and the CSV say."""
+        s, p = self.snapshot, self.snapshot.plan
+        options = ", ".join(f"{k}={v}" for k, v in asdict(p.sampler).items())
+        tiles = s.outcome.tiles
+        return {
+            "run": self.number, "method": p.sampler.title, "M": s.outcome.draws or None, "sigma": s.level,
+            "PSNR": s.psnr, "SSIM": s.ssim, "seconds": s.seconds,
+            "iterations": s.step if tiles == 1 else p.sampler.total if s.complete else s.step % p.sampler.total,
+            "tiles": tiles, "finished": s.finished, "whole": s.complete,
+            "mode": "experiment" if p.experiment else "restore", "prior": p.prior, "seed": p.seed,
+            "noise": p.added or ("measured" if p.automatic else "white"), "strength": p.strength,
+            "colour strength": p.chroma, "mean std": s.uncertainty if s.sure else None, "options": options,
+            "picture": p.source.name,
+        }  # fmt: skip
+
+
+def table_csv(runs: list[Run]) -> str:
+    """The table for other programs."""
+    out = io.StringIO()
+    names = list(runs[0].row()) if runs else ["run"]
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for run in runs:
+        row = run.row()
+        writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else "" if v is None else v for k, v in row.items()})
+    return out.getvalue()
+
+
+def save_memory(runs: list[Run]) -> None:
+    """Let the particles of the oldest runs go when there are too many to keep."""
+    held = 0
+    for run in reversed(runs):
+        outcome = run.snapshot.outcome
+        if isinstance(outcome, Result):
+            held += outcome.samples.nbytes
+            if held > _MEMORY and outcome.particles and run is not runs[-1]:
+                bare = replace(outcome, samples=np.empty((0, *outcome.mean.shape), np.float32))
+                run.snapshot = replace(run.snapshot, outcome=bare)
 
 
 class Cell(QTableWidgetItem):
@@ -70,11 +126,10 @@ class RunTable(QTableWidget):
         self.setToolTip("Click a run to see it as result A, Shift+click for result B; click a heading to sort")
         self.cellClicked.connect(self._click)
         self.itemSelectionChanged.connect(self._select)
-        self._filling = False
 
     def show_runs(self, runs: list[Run], a: Run | None, b: Run | None) -> None:
         """Fill in all rows anew."""
-        self._filling = True
+        silent = QSignalBlocker(self)  # nobody has chosen anything
         for name in ("PSNR", "SSIM"):  # nobody knows them of a picture that came noisy
             self.setColumnHidden(list(COLUMNS).index(name), bool(runs) and all(r.snapshot.psnr is None for r in runs))
         self.setSortingEnabled(False)
@@ -97,7 +152,7 @@ class RunTable(QTableWidget):
         for row in range(self.rowCount()):
             if self.run_at(row) is a:
                 self.selectRow(row)
-        self._filling = False
+        silent.unblock()
 
     def run_at(self, row: int) -> Run:
         """The run of a row, as sorted."""
@@ -108,14 +163,10 @@ class RunTable(QTableWidget):
         return [self.run_at(row) for row in range(self.rowCount())]
 
     def _click(self, row: int, _: int) -> None:
-        self._choose(row, bool(QApplication.keyboardModifiers() & Qt.ShiftModifier))
+        self.chosen.emit(self.run_at(row), bool(QApplication.keyboardModifiers() & Qt.ShiftModifier))
 
     def _select(self) -> None:
         """By the arrow keys."""
         rows = self.selectionModel().selectedRows()
         if rows and self.hasFocus() and not QApplication.mouseButtons():
-            self._choose(rows[0].row(), False)
-
-    def _choose(self, row: int, as_b: bool) -> None:
-        if not self._filling:
-            self.chosen.emit(self.run_at(row), as_b)
+            self.chosen.emit(self.run_at(rows[0].row()), False)

@@ -26,16 +26,15 @@ class Colours:
     on_accent: str
     canvas: str  # behind pictures
     curves: tuple[str, str, str]  # result A, result B, noisy
-    danger: str
 
 
 LIGHT = Colours(
     window="#f4f5f7", panel="#ffffff", border="#d3d7de", text="#1d2430", faint="#667085", accent="#2563c9",
-    on_accent="#ffffff", canvas="#e4e7ec", curves=("#2563c9", "#d9622b", "#8a94a6"), danger="#b3261e",
+    on_accent="#ffffff", canvas="#e4e7ec", curves=("#2563c9", "#d9622b", "#8a94a6"),
 )  # fmt: skip
 DARK = Colours(
     window="#1f2329", panel="#282d35", border="#3c434e", text="#e6e9ef", faint="#98a2b3", accent="#4c8dff",
-    on_accent="#ffffff", canvas="#14171b", curves=("#6aa5ff", "#ff9a5c", "#8a94a6"), danger="#ff8a80",
+    on_accent="#ffffff", canvas="#14171b", curves=("#6aa5ff", "#ff9a5c", "#8a94a6"),
 )  # fmt: skip
 
 _STYLE = """
@@ -83,21 +82,11 @@ QSplitter::handle:vertical {{ height: 1px; }}
 """
 
 
-def is_dark(theme: str) -> bool:
-    """Whether a theme is dark; the system's own is asked of the palette that Qt came up with."""
-    if theme != "system":
-        return theme == "dark"
-    return QApplication.style().standardPalette().color(QPalette.Window).lightness() < 128
-
-
-def colours(theme: str) -> Colours:
-    """The colours of a theme."""
-    return DARK if is_dark(theme) else LIGHT
-
-
 def apply(theme: str) -> Colours:
-    """Dress the whole application."""
-    c = colours(theme)
+    """Dress the whole application; whether the system's own is dark is asked of the palette that Qt came up with."""
+    if theme == "system":
+        theme = "dark" if QApplication.style().standardPalette().color(QPalette.Window).lightness() < 128 else "light"
+    c = DARK if theme == "dark" else LIGHT
     application = QApplication.instance()
     if application.property("dressed") == c.window:  # a style sheet takes a tenth of a second
         return c

@@ -7,15 +7,49 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QEvent, QRectF, Qt, Signal
+from qtpy.QtCore import QEvent, QRect, QRectF, QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QImage, QPainter
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from superqt import QElidingLabel, QLabeledSlider
 
+from denoiser import panels
 from denoiser.pieces import Region
 
-from .bar import Bar
 from .display import CONTENTS, Part
+from .fields import Choice
 from .theme import Colours
+
+_STRIP = 12  # pixels
+
+
+class Bar(QWidget):
+    """Colours from 0 at the bottom to `top` grey levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.top = 0.0
+        self.setFixedWidth(58)
+        self.setToolTip("Standard deviation of a pixel, in grey levels of 255")
+        column = panels.heat(np.linspace(1, 0, 256)[:, None], 1.0)
+        self._colours = QImage(np.ascontiguousarray(column).tobytes(), 1, 256, 3, QImage.Format_RGB888).copy()
+
+    def show_scale(self, top: float | None) -> None:
+        """Another scale; None for a map that is not there."""
+        self.top = top or 0.0
+        self.setVisible(top is not None)
+        self.update()
+
+    def paintEvent(self, event: object) -> None:
+        """The strip, three numbers and the unit."""
+        painter = QPainter(self)
+        line = painter.fontMetrics().height()
+        strip = QRect(4, line // 2, _STRIP, self.height() - 2 * line - line // 2)
+        painter.drawImage(strip, self._colours)
+        for share in (0.0, 0.5, 1.0):
+            middle = strip.bottom() - share * strip.height()
+            place = QRect(strip.right() + 4, round(middle - line / 2), self.width(), line)
+            painter.drawText(place, Qt.AlignLeft | Qt.AlignVCenter, f"{share * self.top:.3g}")
+        painter.drawText(QRect(0, self.height() - line, self.width(), line), Qt.AlignCenter, "grey lev.")
 
 
 class View(QWidget):
@@ -29,11 +63,8 @@ class View(QWidget):
 
     def __init__(self, content: str, number: int) -> None:
         super().__init__()
-        self.picker = QComboBox(objectName=f"content-{number}")
-        for key, (title, tip) in CONTENTS.items():
-            self.picker.addItem(title, key)
-            self.picker.setItemData(self.picker.count() - 1, tip, Qt.ToolTipRole)
-        self.picker.setCurrentIndex(self.picker.findData(content))
+        self.picker = Choice(f"content-{number}", CONTENTS)
+        self.picker.choose(content)
         self.picker.setToolTip("What this view shows")
         self.second = QComboBox(objectName=f"second-{number}")  # right of the line of a split view
         self.second.setModel(self.picker.model())
@@ -101,28 +132,25 @@ class View(QWidget):
     @property
     def content(self) -> str:
         """What is chosen."""
-        return str(self.picker.currentData())
+        return self.picker.value
 
     def choose(self, content: str) -> None:
         """Show something else."""
-        self.picker.setCurrentIndex(self.picker.findData(content))
+        self.picker.choose(content)
 
     def set_particles(self, count: int) -> None:
         """How far the slider goes."""
-        self.slider.blockSignals(True)
-        self.slider.setRange(0, max(count - 1, 0))
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, max(count - 1, 0))
         self.slider.setEnabled(count > 1)
 
-    def show_image(self, pixels: np.ndarray | None, words: str = "", part: Part | None = None) -> None:
+    def show_image(self, pixels: np.ndarray | None, words: str, part: Part | None = None) -> None:
         """Bytes of a part of the picture, or words where there are none."""
         self.part = part
         if pixels is None:
             self.image.clear()
         else:
-            self.image.setImage(pixels, levels=(0, 255), autoLevels=False)
-            if part is not None:
-                self.image.setRect(_place(part, pixels))
+            _put(self.image, pixels, _place(part, pixels))
         self.empty.setText(words if pixels is None else "")
         self.empty.setVisible(bool(self.empty.text()))
         self.empty.resize(self.canvas.size())
@@ -142,22 +170,15 @@ class View(QWidget):
         if self._second is not None and not left < self.line.value() < right:
             self.line.setValue((left + right) / 2)
 
-    def move_line(self, share: float) -> None:
-        """The line by a share of the width."""
-        if self._second is not None:
-            self.line.setValue(self.line.value() + share * self.shape[1])
-
     def _cut(self) -> None:
         if self._second is None or self.part is None:
             self.over.clear()
             return
         region, step = self.part
         begin = min(max(round((self.line.value() - region.left) / step), 0), self._second.shape[1] - 1)
-        right = np.ascontiguousarray(self._second[:, begin:])
-        self.over.setImage(right, levels=(0, 255), autoLevels=False)
         place = _place(self.part, self._second)
         place.setLeft(region.left + begin * step)
-        self.over.setRect(place)
+        _put(self.over, np.ascontiguousarray(self._second[:, begin:]), place)
         self.cut.emit()
 
     def show_patch(self, place: Region | None, pixels: np.ndarray | None) -> None:
@@ -167,9 +188,8 @@ class View(QWidget):
         if place is None or pixels is None:
             self.patch.clear()
             return
-        rect = QRectF(place.left, place.top, place.right - place.left, place.bottom - place.top)
-        self.patch.setImage(pixels, levels=(0, 255), autoLevels=False)
-        self.patch.setRect(rect)
+        rect = QRectF(place.left, place.top, *place.shape[::-1])
+        _put(self.patch, pixels, rect)
         self.frame.setRect(rect)
 
     def glue(self, blocks: dict[Region, np.ndarray], place: QRectF) -> None:
@@ -185,8 +205,7 @@ class View(QWidget):
                 self._blocks[block].setParentItem(self.sheet)
             item = self._blocks[block]
             if item.image is not pixels:
-                item.setImage(pixels, levels=(0, 255), autoLevels=False)
-                item.setRect(QRectF(block.left, block.top, *block.shape[::-1]))
+                _put(item, pixels, QRectF(block.left, block.top, *block.shape[::-1]))
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""
@@ -221,6 +240,12 @@ class View(QWidget):
         elif event.type() == QEvent.Resize:
             self.empty.resize(event.size())
         return bool(super().eventFilter(watched, event))
+
+
+def _put(item: pg.ImageItem, pixels: np.ndarray, place: QRectF) -> None:
+    """Bytes into a rectangle of the picture."""
+    item.setImage(pixels, levels=(0, 255), autoLevels=False)
+    item.setRect(place)
 
 
 def _place(part: Part, pixels: np.ndarray) -> QRectF:

@@ -6,42 +6,33 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import QRectF, QTimer, Signal
+from qtpy.QtCore import QRectF, QSignalBlocker, QTimer, Signal
 from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 from denoiser.pieces import Region
 
 from .background import Background
-from .display import CONTENTS, Part, Scene, caption, grey_bytes, part_for, render, scale, why_empty
+from .display import CONTENTS, Part, Scene, caption, part_for, render, scale, why_empty
 from .theme import Colours
+from .tone import PLAIN
 from .view import View
 
 _SIDE = 48  # pixels of a fresh region; with its halo a run takes a second or two
 _FLIP = {"a": "noisy", "particle": "noisy", "uncertainty": "a", "residual": "a", "b": "a", "noisy": "a", "clean": "a"}
 
 Image = np.ndarray | None
-
-
-class Drawn(NamedTuple):
-    """A content, ready for the screen."""
-
-    content: str
-    pixels: Image
-    words: str
-    scale: float | None  # grey levels at the bright end of an uncertainty map
+Drawn = tuple[str, Image, str, float | None]  # a content, its pixels and caption, the bright end of an uncertainty map
 
 
 class Viewer(QWidget):
     """The pictures, side by side or split."""
 
     hovered = Signal(object)
-    region_moved = Signal(object)  # Region, when it is let go
+    region_moved = Signal()  # and let go
     turned = Signal(object)  # Region, that is seen now
-    content_changed = Signal()
 
     def __init__(self, background: Background) -> None:
         super().__init__()
@@ -51,20 +42,20 @@ class Viewer(QWidget):
         self.count, self.split = 2, False
         self._flipped = False
         self._busy = self._stale = self._fit = False
-        self._patch: tuple[Region, np.ndarray] | None = None
+        self._patch: tuple[Region | None, Image] = None, None  # the preview
         self._looks: dict[Region, np.ndarray] = {}  # blocks of a first look, as bytes
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 4)
         for view in self.views:
             layout.addWidget(view, 1)
-            view.chosen.connect(self._chosen)
+            view.chosen.connect(self.refresh)
             view.hovered.connect(self.hovered)
             view.flipped.connect(self._flip)
             view.double_clicked.connect(self._fit_or_pixels)
             if view is not self.views[0]:
                 view.box.setXLink(self.views[0].box)
                 view.box.setYLink(self.views[0].box)
-        self.views[0].cut.connect(self._glue)
+        self.views[0].cut.connect(self._lay_over)
         self.views[0].box.sigRangeChanged.connect(lambda *_: self._turned.start())
         self._turned = QTimer(self, singleShot=True, interval=100, timeout=self._tell_seen)
         left, right = self.views[0].second, self.views[1].picker
@@ -82,14 +73,13 @@ class Viewer(QWidget):
 
     # ------------------------------------------------------------------------------- what is shown
 
-    def set_scene(self, scene: Scene | None, fit: bool = False) -> None:
+    def set_scene(self, scene: Scene, fit: bool = False) -> None:
         """Show this from now on; `fit` when the picture is another one."""
         self.scene = scene
         if fit:
             self._fit = True
             self.show_patch(None, None)
-            if scene is not None:
-                self._place_region(scene.source.pixels.shape)
+            self._place_region(scene.source.pixels.shape)
         self.refresh()
 
     def set_views(self, count: int) -> None:
@@ -110,10 +100,6 @@ class Viewer(QWidget):
             self.views[1].choose("a")
         self.views[0].second.setVisible(self.split)
         self.refresh()
-
-    def _chosen(self) -> None:
-        self.refresh()
-        self.content_changed.emit()
 
     def _flip(self, down: bool) -> None:
         self._flipped = down
@@ -136,21 +122,16 @@ class Viewer(QWidget):
             return
         scene, contents = self.scene, self.contents()
         if scene is None:
-            for view in self.views:
-                view.show_image(None)
             return
         self._busy, self._stale = True, False
         shape = scene.source.pixels.shape
-        part = part_for(shape, self._whole(shape) if self._fit else self.seen, self._step(shape))
+        seen = Region(0, 0, *shape[:2]) if self._fit else self.seen
+        part = part_for(shape, seen, self._step(shape))
         particles = [view.slider.value() for view in self.views]
-        particles = particles if len(contents) <= len(particles) else [*particles, 0]
 
         def work(_: object) -> list[Drawn]:
             pairs = zip(contents, particles, strict=False)
-            return [
-                Drawn(content, render(scene, content, at, part), caption(scene, content), scale(scene, content))
-                for content, at in pairs
-            ]
+            return [(c, render(scene, c, at, part), caption(scene, c), scale(scene, c)) for c, at in pairs]
 
         self._background.start(work, done=lambda made: self._drawn(scene, part, made), failed=self._not_drawn)
 
@@ -171,13 +152,11 @@ class Viewer(QWidget):
             view.show_image(pixels, why_empty(scene, content), part)
             view.caption.setText(words)
         first = self.views[0]
-        first.show_second(made[1].pixels if self.split else None)
+        first.show_second(made[1][1] if self.split else None)
         if self.split:
-            first.bar.show_scale(next((part.scale for part in made if part.scale is not None), None))
-        if self.split:
-            first.caption.setText("  |  ".join(part.words or CONTENTS[part.content][0] for part in made))
-        self._lay_patch()
-        self._glue()
+            first.bar.show_scale(next((top for *_, top in made if top is not None), None))
+            first.caption.setText("  |  ".join(words or CONTENTS[content][0] for content, _, words, _ in made))
+        self._lay_over()
         if self._fit:
             self._fit = False
             self.fit()
@@ -202,7 +181,8 @@ class Viewer(QWidget):
             return
         height, width = self.scene.source.pixels.shape[:2]
         (left, right), (top, bottom) = self.views[0].box.viewRange()
-        if left <= 0 and top <= 0 and right >= width and bottom >= height and not self._at_pixels():
+        at_pixels = abs(self.views[0].box.viewPixelSize()[0] * self.devicePixelRatioF() - 1) < 1e-3
+        if left <= 0 and top <= 0 and right >= width and bottom >= height and not at_pixels:
             self.actual_size(at)
         else:
             self.fit()
@@ -210,9 +190,6 @@ class Viewer(QWidget):
     def zoom(self, factor: float) -> None:
         """Around the middle."""
         self.views[0].box.scaleBy((1 / factor, 1 / factor))
-
-    def _at_pixels(self) -> bool:
-        return abs(self.views[0].box.viewPixelSize()[0] * self.devicePixelRatioF() - 1) < 1e-3
 
     def actual_size(self, around: object = None) -> None:
         """A pixel of the picture is a pixel of the screen; around a point of the picture, or the middle."""
@@ -223,7 +200,9 @@ class Viewer(QWidget):
 
     def move_line(self, share: float) -> None:
         """The line of the split view, by a share of the width."""
-        self.views[0].move_line(share)
+        if self.split:
+            line = self.views[0].line
+            line.setValue(line.value() + share * self.views[0].shape[1])
 
     def step_particle(self, by: int) -> None:
         """The next particle, in every view that shows one."""
@@ -232,17 +211,15 @@ class Viewer(QWidget):
 
     def step_content(self, by: int) -> None:
         """Other content in the last visible view."""
-        view = self.views[1 if self.split else self.count - 1]
-        view.picker.setCurrentIndex((view.picker.currentIndex() + by) % view.picker.count())
+        self.views[1 if self.split else self.count - 1].picker.step(by)
 
     def _place_region(self, shape: tuple[int, ...]) -> None:
         height, width = shape[:2]
         size = min(_SIDE, height), min(_SIDE, width)
-        self.roi.blockSignals(True)
-        self.roi.maxBounds = pg.QtCore.QRectF(0, 0, width, height)
-        self.roi.setSize((size[1], size[0]))
-        self.roi.setPos((width - size[1]) // 2, (height - size[0]) // 2)
-        self.roi.blockSignals(False)
+        with QSignalBlocker(self.roi):
+            self.roi.maxBounds = QRectF(0, 0, width, height)
+            self.roi.setSize((size[1], size[0]))
+            self.roi.setPos((width - size[1]) // 2, (height - size[0]) // 2)
 
     def show_region(self, on: bool) -> None:
         """The frame to drag."""
@@ -269,18 +246,14 @@ class Viewer(QWidget):
 
     def _tell_region(self) -> None:
         if self.roi.isVisible() and self.scene is not None:
-            self.region_moved.emit(self.region)
+            self.region_moved.emit()
 
     def show_patch(self, place: Region | None, mean: Image) -> None:
         """The preview, over every view that shows result A."""
-        self._patch = None if place is None or mean is None else (place, grey_bytes(mean, 1.0))
-        self._lay_patch()
-
-    def _lay_patch(self) -> None:
-        contents = self.contents()
-        for number, view in enumerate(self.views):
-            shows = "a" in (contents if self.split else contents[number : number + 1])
-            view.show_patch(*(self._patch if self._patch is not None and shows else (None, None)))
+        self._patch = (
+            (None, None) if place is None or mean is None else (place, PLAIN.bytes(np.array(mean, np.float32)))
+        )
+        self._lay_over()
 
     # ------------------------------------------------------------------------------- a first look
 
@@ -293,10 +266,6 @@ class Viewer(QWidget):
         rows = np.clip((math.floor(top), math.ceil(bottom)), 0, height)
         columns = np.clip((math.floor(left), math.ceil(right)), 0, width)
         return Region(int(rows[0]), int(columns[0]), int(rows[1]), int(columns[1]))
-
-    @staticmethod
-    def _whole(shape: tuple[int, ...]) -> Region:
-        return Region(0, 0, shape[0], shape[1])
 
     def _step(self, shape: tuple[int, ...]) -> int:
         """Rows of the picture for one of the screen, as a whole number; what is finer is not seen."""
@@ -324,9 +293,10 @@ class Viewer(QWidget):
     def show_looks(self, looks: dict[Region, np.ndarray]) -> None:
         """Blocks as bytes, in every view that shows result A, as long as there is none."""
         self._looks = looks
-        self._glue()
+        self._lay_over()
 
-    def _glue(self) -> None:
+    def _lay_over(self) -> None:
+        """Preview and first look, where result A is shown."""
         contents = self.contents()
         height, width = (0, 0) if self.scene is None else self.scene.source.pixels.shape[:2]
         for number, view in enumerate(self.views):
@@ -336,6 +306,7 @@ class Viewer(QWidget):
                 line = float(round(view.line.value()))
                 place = QRectF(0, 0, line, height) if parts[0] == "a" else QRectF(line, 0, width - line, height)
             view.glue(self._looks if "a" in parts else {}, place)
+            view.show_patch(*(self._patch if "a" in parts else (None, None)))
 
     def dress(self, colours: Colours) -> None:
         """The colours of the theme."""

@@ -15,21 +15,19 @@ from qtpy.QtWidgets import QApplication
 
 from denoiser.samplers import METHODS
 
-from .background import Task
+from . import dialogs
+from .background import IDLE
 from .display import Scene, levels, progress_words
-from .enabling import enable
 from .estimate import Estimator
-from .leaving import Leaving
 from .looker import Looker
 from .runner import Runner
-from .runs import Run
 from .saver import Saver, figure_panels
 from .session import Plan, Snapshot
 from .shell import Shell
 from .source import Source
-from .spotter import Spotter
+from .table import Run
 from .tone import PLAIN, Tone, auto, few
-from .wiring import connect
+from .wiring import connect, enable
 
 _CLOSE_SECONDS = 0.3  # how long a closing window waits for its threads
 
@@ -41,22 +39,17 @@ class Window(Shell):
         super().__init__(settings)
         self.runner = Runner(self.background, self)
         self.saver = Saver(self, self.background, self.settings)
-        self.leaving = Leaving(self, self.runner, partial(self.save, "result"))
-        self.source: Source | None = None
         self.scene: Scene | None = None
         self.a: Run | None = None
         self.b: Run | None = None
         self.tone = PLAIN
         self.idle_at_close = True  # whether all threads had ended when the window closed
-        self._noise: Task | None = None
+        self._noise = IDLE
         self._may_close = False  # the user has been asked
         self._save_next: Callable[[], object] | None = None  # what follows the save that follows this run
         self._pending = ""  # a file that waits for the answer to the first question
         self.estimator = Estimator(self.background, self)
         self.looker = Looker(self.background, self.viewer, self)
-        self.spotter = Spotter(
-            self.background, self.measuring.pencil, lambda: None if self.controls.experiment else self.source
-        )
         self.redo_noise = QTimer(self, singleShot=True, interval=60, timeout=self._make_noise)
         connect(self)
         self.restore()
@@ -70,7 +63,7 @@ class Window(Shell):
             self._pending = path
             self.welcome.waiting(Path(path).name)
             return
-        self.leaving.ask("Open another picture", self.a, partial(self.opener.open, path, page))
+        self.leave("Open another picture", partial(self.opener.open, path, page))
 
     def take(self, data: object) -> None:
         """What was dropped or pasted."""
@@ -79,16 +72,26 @@ class Window(Shell):
         if take is None:
             self.report("Nothing to paste", ValueError("there is no picture on the clipboard"), "")
         else:
-            self.leaving.ask("Open another picture", self.a, take)
+            self.leave("Open another picture", take)
+
+    def dragEnterEvent(self, event: object) -> None:
+        """Pictures and folders are welcome."""
+        if self.opener.welcome(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: object) -> None:
+        """Open it."""
+        event.acceptProposedAction()
+        self.take(event.mimeData())
 
     def answered(self, experiment: bool) -> None:
         """What the user came for."""
-        self.set_mode(experiment)
+        self.controls.set_mode(experiment)
         path, self._pending = self._pending, ""
         if path:
             self.open(path)
         elif not experiment:
-            self.choose_file()
+            self.opener.choose_file()
 
     def opened(self, source: Source) -> None:
         """A picture is there."""
@@ -108,30 +111,26 @@ class Window(Shell):
             self._make_noise(fit=True)
         else:
             self._show(Scene(source, False, source.pixels, tone=self.tone), fit=True)
+            self.plots.show_histogram(self.scene)
             self.measure()
             self.asked_anew()
 
-    def measure(self) -> None:
-        """Set the noise level that was found."""
-        if self.source is not None:
-            self.controls.take_noise(self.source)
-
-    def _plan(self, method: str | None = None) -> Plan | None:
+    def _plan(self) -> Plan | None:
         """What the controls ask for."""
-        return None if self.source is None else self.controls.plan(self.source, method)
+        return None if self.source is None else self.controls.plan(self.source)
 
     def _make_noise(self, fit: bool = False) -> None:
         plan = self._plan()
         if plan is None:
             return
-        if self._noise is not None:
-            self._noise.stop()
+        self._noise.stop()
         a, b = (self.scene.a, self.scene.b) if self.scene else (None, None)
 
         def done(noisy: object) -> None:
-            self._noise = None
             if plan.source is self.source:
                 self._show(self._scene(plan, noisy, a, b), fit)
+                self.plots.show_histogram(self.scene)
+                self.update_state()
                 self.preview()
                 if fit:
                     self.asked_anew()
@@ -152,8 +151,7 @@ class Window(Shell):
     def looked(self) -> None:
         """The first look has begun, gone on or ended."""
         if self.scene is not None and self.scene.looking != self.looker.on:
-            self.scene = replace(self.scene, looking=self.looker.on)
-            self.viewer.set_scene(self.scene)
+            self._show(replace(self.scene, looking=self.looker.on))
             self.tell("")
         self.update_state()
         if self.looker.on and not self.runner.running:
@@ -168,8 +166,7 @@ class Window(Shell):
         self.plots.show_tone(tone)
         self.looker.set_tone(tone)
         if self.scene is not None:
-            self.scene = replace(self.scene, tone=tone)
-            self.viewer.set_scene(self.scene)
+            self._show(replace(self.scene, tone=tone))
 
     def auto_tone(self) -> None:
         """Show nearly all that there is between black and white."""
@@ -180,27 +177,24 @@ class Window(Shell):
     def _show(self, scene: Scene, fit: bool = False) -> None:
         self.scene = scene
         self.viewer.set_scene(scene, fit)
-        self.plots.show_curves(scene.experiment, scene.a, scene.b)
-        self.plots.show_histogram(scene)
-        self.update_state()
+        self.plots.show_curves(scene)
 
     # -------------------------------------------------------------------------------------- runs
 
     def run(self) -> None:
         """Denoise."""
-        plan = self._plan()
-        if plan is not None:
-            self._start([plan])
+        self._start(None)
 
     def compare(self) -> None:
         """All methods."""
-        if self.source is not None:
-            self._start([self._plan(method) for method in METHODS])
+        self._start(*METHODS)
 
-    def _start(self, plans: list[Plan]) -> None:
-        self.estimator.stop()
-        self.looker.end()
-        self.runner.start(plans)
+    def _start(self, *methods: str | None) -> None:
+        if self.source is not None:
+            plans = [self.controls.plan(self.source, method) for method in methods]
+            self.estimator.stop()
+            self.looker.end()
+            self.runner.start(plans)
 
     def cancel(self) -> None:
         """Put the pencil away, or stop at once."""
@@ -217,10 +211,7 @@ class Window(Shell):
         self.progress.setValue(snapshot.step)
         self.tell(progress_words(snapshot, *self.runner.batch))
         b = self.b or self.a
-        plan, other = snapshot.plan, b.snapshot if b else None
-        self.scene = self._scene(plan, snapshot.noisy, snapshot, other)
-        self.viewer.set_scene(self.scene)
-        self.plots.show_curves(plan.experiment, snapshot, other)
+        self._show(self._scene(snapshot.plan, snapshot.noisy, snapshot, b.snapshot if b else None))
 
     def added(self, run: Run) -> None:
         """A run has ended: it is result A."""
@@ -276,14 +267,11 @@ class Window(Shell):
         runs, running = self.runner.runs, self.runner.running
         self.a = self.a if self.a in runs else (runs[-1] if runs else None)
         self.b = self.b if self.b in runs and self.b is not self.a else None
-        scene = self.scene
-        if scene is not None and not running:
+        if self.scene is not None and not running:
             a, b = (run.snapshot if run else None for run in (self.a, self.b))
-            if (scene.a, scene.b) != (a, b):
-                self.scene = scene = replace(scene, a=a, b=b)
-                self.viewer.set_scene(scene)
-                self.plots.show_curves(scene.experiment, a, b)
-                self.plots.show_histogram(scene)
+            if (self.scene.a, self.scene.b) != (a, b):
+                self._show(replace(self.scene, a=a, b=b))
+                self.plots.show_histogram(self.scene)
                 self.measuring.refresh()
         if running and self.runner.live is not None:  # the run that goes on is what is shown as A
             self.table.show_runs(runs, None, self.b or self.a)
@@ -307,21 +295,27 @@ class Window(Shell):
             self._save_next = then or (lambda: None)
             self.run()
             return
-        what: object = self.a
-        if kind == "table":
-            what = self.table.runs()
-        elif kind == "numbers":
-            what = self.measuring.numbers
-        elif kind == "figure":
-            what = figure_panels(self.scene, self.viewer)
+        others = {
+            "table": self.table.runs,
+            "numbers": lambda: self.measuring.numbers,
+            "figure": lambda: figure_panels(self.scene, self.viewer),
+        }
+        what: object = others[kind]() if kind in others else self.a
         if what:
-            self.saver.save(kind, what, self.source, self.source.picture.suffix, then)
+            self.saver.save(kind, what, self.source, then)
 
-    def saved_one(self, kind: str, what: object, message: str) -> None:
-        """Something was written."""
-        if kind == "result" and isinstance(what, Run):
-            what.saved = True
-        self.tell(message)
+    def leave(self, what: str, then: Callable[[], object]) -> None:
+        """Do `then`, after a question if results would be lost: at once, when A has been saved, or not at all."""
+        lost = self.runner.unsaved
+        if not lost:
+            then()
+            return
+        save = ("Save result A",) if self.a is not None and not self.a.saved and not self.runner.running else ()
+        answer = dialogs.ask(self, f"{what}?", lost, *save, "Discard", "Cancel")
+        if answer == "Discard":
+            then()
+        elif answer != "Cancel":
+            self.save("result", then)
 
     def end(self, code: int = 0) -> None:
         """Close without a question, as Ctrl-C does."""
@@ -335,16 +329,15 @@ class Window(Shell):
 
     def closeEvent(self, event: object) -> None:
         """Ask about what is not saved; stop the threads; remember the settings."""
-        if not self._may_close and self.leaving.could_lose:
+        if not self._may_close and self.runner.unsaved:
             event.ignore()
-            self.leaving.ask("Close", self.a, self._close_unasked)
+            self.leave("Close", self._close_unasked)
             return
         self.store()
         self.redo_noise.stop()
         self.estimator.stop()
-        self.looker.glance.stop()
-        if self.saver.writing:  # a file is written to its end
-            self.background.wait_for(lambda: not self.saver.writing, 60)
+        self.looker.stop()
+        self.background.wait_for(lambda: not self.saver.writing, 60)  # a file is written to its end
         self.runner.clear()
         self.idle_at_close = self.background.stop_all(_CLOSE_SECONDS)
         super().closeEvent(event)

@@ -91,7 +91,7 @@ def test_the_mean_builds_up_while_it_runs(qtbot, window, file, monkeypatch):
 @pytest.mark.parametrize("method", ["mp-svgd", "gibbs", "map"])
 def test_saved_files_are_those_of_the_command(qtbot, window, file, tmp_path, monkeypatch, method, experiment):
     open_(qtbot, window, monkeypatch, file)
-    window.set_mode(experiment)
+    window.controls.set_mode(experiment)
     window.controls.sigma.setValue(17.5)
     window.controls.seed.setValue(3)
     set_method(window, method)
@@ -143,9 +143,9 @@ def test_drop_files_and_folders_and_go_through_them(qtbot, window, tmp_path, cle
     at("a.png")
     drop(tmp_path / "c.png")
     at("c.png")
-    window._recent.aboutToShow.emit()
-    assert [a.text().split()[-1] for a in window._recent.actions()] == ["c.png", "a.png", "b.png"]
-    assert {a.text() for a in window._samples.actions()} >= {"Cat", "Camera"}
+    window.opener.recent_menu.aboutToShow.emit()
+    assert [a.text().split()[-1] for a in window.opener.recent_menu.actions()] == ["c.png", "a.png", "b.png"]
+    assert {a.text() for a in window.opener.samples_menu.actions()} >= {"Cat", "Camera"}
 
 
 def test_a_stack_is_gone_through_page_by_page(qtbot, window, clean, tmp_path, monkeypatch, capsys):
@@ -153,14 +153,14 @@ def test_a_stack_is_gone_through_page_by_page(qtbot, window, clean, tmp_path, mo
     tifffile.imwrite(tmp_path / "stack.tif", pages, imagej=True)
     press(qtbot, window, "Ctrl+2")
     open_(qtbot, window, monkeypatch, tmp_path / "stack.tif")
-    assert not window.acts["step_page:-1"].isEnabled()
+    assert not window.acts["opener.step_page:-1"].isEnabled()
     for number in (1, 2):
         press(qtbot, window, "Ctrl+PgDown")
         qtbot.waitUntil(lambda n=number: window.source.page == n, timeout=LONG)
         np.testing.assert_array_equal(window.source.pixels, pages[number])
     assert "page 3 of 3" in window.windowTitle()
     assert "page 3 of 3" in window.about_picture.text()
-    window.step_page(1)  # there is no fourth
+    window.opener.step_page(1)  # there is no fourth
     press(qtbot, window, "Ctrl+PgUp")
     qtbot.waitUntil(lambda: window.source.page == 1, timeout=LONG)
     set_method(window, "map")

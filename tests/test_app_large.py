@@ -17,7 +17,7 @@ pytest.importorskip("PyQt5", reason="the window's tests need the gui extra")
 _LOOK = """
 import contextlib, json, os, resource, sys, time
 import denoiser_app, denoiser_app.window as module
-from denoiser_app.glance import blocks
+from denoiser_app.looker import blocks
 from qtpy.QtCore import QSettings, Qt, QTimer
 from qtpy.QtWidgets import QApplication
 path, scratch = sys.argv[1:]

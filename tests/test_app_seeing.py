@@ -49,7 +49,7 @@ def test_a_first_look_comes_by_itself_and_is_what_the_run_gives(qtbot, window, p
 
 
 def test_looking_elsewhere_changes_the_order():
-    from denoiser_app.glance import blocks, nearest
+    from denoiser_app.looker import blocks, nearest
 
     todo = blocks((3000, 4000))
     assert sum(np.prod(b.shape) for b in todo) == 3000 * 4000

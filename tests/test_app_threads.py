@@ -35,12 +35,12 @@ def test_only_the_windows_thread_collects_garbage(window, qtbot):
 
 
 def test_what_python_thinks_is_due_is_collected(window):
-    from denoiser_app.collector import Collector
+    from denoiser_app.collector import collect
 
     assert not gc.isenabled()
     gc.collect()
     rubbish(2 * gc.get_threshold()[0])
-    Collector.collect()
+    collect()
     assert gc.get_count()[0] < gc.get_threshold()[0]
 
 

@@ -17,7 +17,7 @@ def astronaut(qtbot, window, monkeypatch):
     """512x512 in colour, in tiles, soon done."""
     open_(qtbot, window, monkeypatch, ROOT / "sample_images" / "astronaut.png")
     set_method(window, "mp-svgd", particles=3, iterations=2)
-    window.set_mode(0)
+    window.controls.set_mode(0)
     window.controls.sigma.setValue(15)
     window.controls.memory.setValue(48)
     return images.read(ROOT / "sample_images" / "astronaut.png").pixels

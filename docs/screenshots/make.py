@@ -98,7 +98,7 @@ def photo(window, folder):
         clean = np.asarray(small.convert("RGB").resize((4000, 3000), Image.LANCZOS), np.float32)
     noisy = clean + np.random.default_rng(0).normal(0, 12, clean.shape).astype(np.float32)
     Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(path, quality=92)
-    window.set_mode(0)
+    window.controls.set_mode(0)
     open_(window, path)
     window.acts["viewer.set_split:1"].trigger()
     window.viewer.actual_size()
@@ -121,7 +121,7 @@ def restore(window, folder):
     """A result, before and after in one view."""
     path = Path(folder) / "colosseum-noisy.png"
     images.write_png(path, denoiser.add_noise(part("colosseum", 20, 60, 256), 18.0, 3))
-    window.set_mode(0)
+    window.controls.set_mode(0)
     open_(window, path)
     QTest.mouseClick(window.controls.run_button, Qt.LeftButton)
     wait(lambda: scored(window, 1))
@@ -132,7 +132,7 @@ def restore(window, folder):
 def experiment(window, folder):
     path = Path(folder) / "cat.png"
     images.write_png(path, part("cat", 40, 120))
-    window.set_mode(1)
+    window.controls.set_mode(1)
     open_(window, path)
     window.controls.added.set_words("poisson:2,4")
     window.acts["viewer.set_views:3"].trigger()
@@ -150,7 +150,7 @@ def micrograph(window, folder):
     noisy = np.random.default_rng(1).normal(120 + light, 14)
     path = Path(folder) / "cells.tif"
     tifffile.imwrite(path, np.clip(noisy, 0, 4095).astype(np.uint16))
-    window.set_mode(0)
+    window.controls.set_mode(0)
     open_(window, path)
     window.acts["viewer.set_views:2"].trigger()
     window.viewer.views[1].choose("uncertainty")
@@ -158,7 +158,7 @@ def micrograph(window, folder):
     draw(window, "rectangle", (62, 44), (98, 76))
     draw(window, "rectangle", (20, 105), (56, 137))
     draw(window, "line", (130, 140), (250, 140))
-    wait(lambda: window.measuring._task is None and len(window.measuring.numbers) > 50)
+    wait(lambda: not window.measuring.busy and len(window.measuring.numbers) > 50)
 
 
 def main(folder):

@@ -73,10 +73,10 @@ class Viewer(QWidget):
 
     # ------------------------------------------------------------------------------- what is shown
 
-    def set_scene(self, scene: Scene, fit: bool = False) -> None:
-        """Show this from now on; `fit` when the picture is another one."""
-        self.scene = scene
-        if fit:
+    def set_scene(self, scene: Scene) -> None:
+        """Show this from now on; all of it at first, when the picture is another one."""
+        before, self.scene = self.scene, scene
+        if before is None or before.source is not scene.source:
             self._fit = True
             self.show_patch(None, None)
             self._place_region(scene.source.pixels.shape)

@@ -108,18 +108,18 @@ class Window(Shell):
         self.readout.setText("")
         self.about_picture.setText(source.description)
         if self.controls.experiment:
-            self._make_noise(fit=True)
+            self._make_noise()
         else:
-            self._show(Scene(source, False, source.pixels, tone=self.tone), fit=True)
+            self._show(Scene(source, False, source.pixels, tone=self.tone))
             self.plots.show_histogram(self.scene)
             self.measure()
-            self.asked_anew()
+        self.asked_anew()
 
     def _plan(self) -> Plan | None:
         """What the controls ask for."""
         return None if self.source is None else self.controls.plan(self.source)
 
-    def _make_noise(self, fit: bool = False) -> None:
+    def _make_noise(self) -> None:
         plan = self._plan()
         if plan is None:
             return
@@ -128,12 +128,10 @@ class Window(Shell):
 
         def done(noisy: object) -> None:
             if plan.source is self.source:
-                self._show(self._scene(plan, noisy, a, b), fit)
+                self._show(self._scene(plan, noisy, a, b))
                 self.plots.show_histogram(self.scene)
                 self.update_state()
                 self.preview()
-                if fit:
-                    self.asked_anew()
 
         self._noise = self.background.start(
             lambda _: plan.noisy(), done=done, failed=partial(self.report, "Noise could not be added")
@@ -174,9 +172,9 @@ class Window(Shell):
             values = self.scene.noisy if self.scene.a is None else self.scene.a.mean
             self.set_tone(auto(levels(few(values), self.scene.source)))
 
-    def _show(self, scene: Scene, fit: bool = False) -> None:
+    def _show(self, scene: Scene) -> None:
         self.scene = scene
-        self.viewer.set_scene(scene, fit)
+        self.viewer.set_scene(scene)
         self.plots.show_curves(scene)
 
     # -------------------------------------------------------------------------------------- runs

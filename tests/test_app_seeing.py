@@ -1,5 +1,7 @@
 """What is seen: a first look at once, black, white and gamma, the uncertainty with its scale."""
 
+import time
+
 import numpy as np
 import pytest
 import tifffile
@@ -111,6 +113,25 @@ def test_a_dark_micrograph_is_seen(qtbot, window, micrograph, monkeypatch):
     low, high = np.percentile(shown, (5, 95))
     assert high - low > 100
     assert "16-bit grey, TIFF" in window.about_picture.text()
+
+
+def test_a_control_turned_while_the_noise_is_made_does_not_lose_the_fit(qtbot, window, file, monkeypatch):
+    """On a slow machine the window itself does so: the controls it has restored ask for noise once more."""
+    from denoiser_app.session import Plan
+
+    quick = Plan.noisy
+    monkeypatch.setattr(Plan, "noisy", lambda plan: (time.sleep(0.3), quick(plan))[1])
+    choose_files(monkeypatch, opened=file)
+    press(qtbot, window, "Ctrl+O")
+    qtbot.waitUntil(lambda: window.source is not None, timeout=LONG)
+    window.redo_noise.start()
+    qtbot.waitUntil(lambda: window.viewer.views[0].image.image is not None, timeout=LONG)
+    qtbot.wait(100)
+    for view in window.viewer.views[:2]:
+        (left, right), (top, bottom) = view.box.viewRange()
+        assert left <= 0 < 64 <= right
+        assert top <= 0 < 64 <= bottom
+        assert min(right - left, bottom - top) < 1.1 * 64
 
 
 def test_black_white_and_gamma_by_hand(qtbot, window, file, clean, monkeypatch):

@@ -24,7 +24,7 @@ class Runner(QObject):
     state_changed = Signal()  # began, ended, or the list changed
     progressed = Signal(object)  # Snapshot
     added = Signal(object)  # Run
-    previewed = Signal(object, object)  # Region, its mean in grey levels
+    previewed = Signal(object, object)  # Region, its mean
     failed = Signal(str, object, str)  # title, error, traceback
     compiling = False
 

@@ -295,6 +295,6 @@ def finish(snapshot: Snapshot) -> Snapshot:
 
 
 def preview(plan: Plan, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
-    """The mean in a region, in grey levels, as the whole run will give it."""
+    """The mean in a region, as the whole run will give it."""
     for progress in plan.request(plan.noisy(), region).iterate():
-        yield region, np.asarray(progress.mean / plan.source.grey)
+        yield region, progress.mean

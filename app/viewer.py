@@ -15,9 +15,8 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 from denoiser.pieces import Region
 
 from .background import Background
-from .display import CONTENTS, Part, Scene, caption, part_for, render, scale, why_empty
+from .display import CONTENTS, Part, Scene, caption, part_for, picture_bytes, render, scale, why_empty
 from .theme import Colours
-from .tone import PLAIN
 from .view import View
 
 _SIDE = 48  # pixels of a fresh region; with its halo a run takes a second or two
@@ -42,7 +41,8 @@ class Viewer(QWidget):
         self.count, self.split = 2, False
         self._flipped = False
         self._busy = self._stale = self._fit = False
-        self._patch: tuple[Region | None, Image] = None, None  # the preview
+        self._preview: tuple[Region | None, Image] = None, None  # its mean, in the file's units
+        self._patch: tuple[Region | None, Image] = None, None  # the same as bytes
         self._looks: dict[Region, np.ndarray] = {}  # blocks of a first look, as bytes
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 4)
@@ -80,6 +80,8 @@ class Viewer(QWidget):
             self._fit = True
             self.show_patch(None, None)
             self._place_region(scene.source.pixels.shape)
+        elif before.tone != scene.tone:
+            self.show_patch(*self._preview)
         self.refresh()
 
     def set_views(self, count: int) -> None:
@@ -249,10 +251,10 @@ class Viewer(QWidget):
             self.region_moved.emit()
 
     def show_patch(self, place: Region | None, mean: Image) -> None:
-        """The preview, over every view that shows result A."""
-        self._patch = (
-            (None, None) if place is None or mean is None else (place, PLAIN.bytes(np.array(mean, np.float32)))
-        )
+        """The preview, over every view that shows result A, in the tone of the picture."""
+        self._preview = self._patch = place, mean
+        if mean is not None and self.scene is not None:
+            self._patch = place, picture_bytes(mean, self.scene.source, self.scene.tone)
         self._lay_over()
 
     # ------------------------------------------------------------------------------- a first look

@@ -115,6 +115,26 @@ def test_a_dark_micrograph_is_seen(qtbot, window, micrograph, monkeypatch):
     assert "16-bit grey, TIFF" in window.about_picture.text()
 
 
+def test_the_preview_has_the_tone_of_the_picture(qtbot, window, micrograph, monkeypatch):
+    """Black is not 0 in this file, and what is hardly seen is stretched when it is opened."""
+    from denoiser_app.display import picture_bytes
+
+    press(qtbot, window, "Ctrl+2")
+    open_(qtbot, window, monkeypatch, micrograph)
+    set_method(window, "map", iterations=20)
+    press(qtbot, window, "Ctrl+G")
+    view = window.viewer.views[1]
+    qtbot.waitUntil(lambda: view.patch.image is not None and not window.runner.previewing, timeout=LONG)
+    place, seen = window.viewer.region, [(window.tone, view.patch.image)]
+    window.plots.handles["white"].setValue((window.tone.black + window.tone.white) / 2)
+    qtbot.waitUntil(lambda: window.viewer.scene.tone is window.tone, timeout=LONG)
+    seen.append((window.tone, view.patch.image))
+    run(qtbot, window)
+    for tone, patch in seen:
+        expected = picture_bytes(place.of(window.a.snapshot.mean), window.source, tone)
+        assert np.mean(np.abs(patch.astype(int) - expected) <= 3) > 0.99
+
+
 def test_a_control_turned_while_the_noise_is_made_does_not_lose_the_fit(qtbot, window, file, monkeypatch):
     """On a slow machine the window itself does so: the controls it has restored ask for noise once more."""
     from denoiser_app.session import Plan

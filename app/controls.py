@@ -5,6 +5,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -274,15 +275,23 @@ class Controls(QFrame):
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """What `state` gave; whatever of it no longer exists is left out."""
+        """What `state` gave; whatever of it cannot be is left out."""
         for name, field in self._numbers.items():
-            field.setValue(type(field.value())(state.get(name, field.value())))
-        self.added.set_words(str(state.get("added", "")))
+            with suppress(Exception):
+                field.setValue(type(field.value())(state[name]))
+        with suppress(Exception):
+            self.added.set_words(str(state["added"]))
         for name, fold in self._folds.items():
             fold.set_open(bool(state.get(name)))
         for name, box in self._boxes.items():
             box.choose(state.get(name))
         if state.get("quality") == CUSTOM:
-            self.options.preset(state.get("preset", {}))
-            self.options.type(state.get("options", {}))
+            try:
+                self.options.preset(state.get("preset", {}))
+                self.options.type(state.get("options", {}))
+                for method in METHODS:
+                    self.sampler(method)
+            except Exception:  # of any kind, also half-way through a form
+                self.options.preset({})
+                self.options.show_method(self.method.value)
         self.set_mode(bool(state.get("experiment", True)))

@@ -130,8 +130,8 @@ class Opener(QObject):
 
     def recent(self) -> list[str]:
         """The last files, the newest first."""
-        value = self._settings.value("recent", []) or []
-        return [value] if isinstance(value, str) else [str(v) for v in value]
+        value = self._settings.value("recent", [])
+        return [value] if isinstance(value, str) else [str(v) for v in value] if isinstance(value, list) else []
 
     def _fill_recent(self) -> None:
         self.recent_menu.clear()

@@ -6,6 +6,7 @@ SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 
 from qtpy.QtCore import QRect, QSettings, QSize, Qt
@@ -198,8 +199,8 @@ class Shell(QMainWindow):
         """A grey level more or less."""
         self.controls.sigma.setValue(self.controls.sigma.value() + by)
 
-    def set_theme(self, name: str) -> None:
-        """System, light or dark."""
+    def set_theme(self, name: object) -> None:
+        """System, light or dark; anything else is the first."""
         self._theme = name if name in theme.THEMES else "system"
         colours = theme.apply(self._theme)
         self.acts[f"set_theme:{self._theme}"].setChecked(True)
@@ -257,22 +258,22 @@ class Shell(QMainWindow):
         self.settings.setValue("state", json.dumps(state))
 
     def restore(self) -> None:
-        """What the last window had; anything unreadable is left out."""
-        try:
-            state = json.loads(str(self.settings.value("state", "{}")))
-            self.controls.restore(state.get("controls", {}))
-            for view, content in zip(self.viewer.views, state.get("contents", []), strict=False):
-                view.choose(content)
-            views, split = state.get("views", 2), bool(state.get("split"))
-            if "experiment" in state.get("controls", {}):
+        """What the last window had; a file may hold anything, and what is unreadable is left out: the window starts."""
+        state: dict[str, object] = {}
+        with suppress(Exception):
+            state = dict(json.loads(str(self.settings.value("state", "{}"))))
+        with suppress(Exception):
+            self.controls.restore(state["controls"])
+            if "experiment" in state["controls"]:
                 self.welcome.settle()
-        except (ValueError, TypeError, AttributeError):
-            state, views, split = {}, 2, False
-        self.acts["viewer.set_split:1" if split else f"viewer.set_views:{views}"].trigger()
-        self.set_theme(state.get("theme", "system"))
+        with suppress(Exception):
+            for view, content in zip(self.viewer.views, state["contents"], strict=False):
+                view.choose(content)
+        layout = "viewer.set_split:1" if state.get("split") else f"viewer.set_views:{state.get('views')}"
+        self.acts[layout if layout in self.acts else "viewer.set_views:2"].trigger()
+        self.set_theme(state.get("theme"))
         for name, put in (
             ("geometry", self.restoreGeometry), ("upper", self.upper.restoreState), ("lower", self.lower.restoreState),
         ):  # fmt: skip
-            value = self.settings.value(name)
-            if value is not None:
-                put(value)
+            with suppress(Exception):
+                put(self.settings.value(name))

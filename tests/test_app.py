@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
 from hands import LONG, QUICK, answer, choose_files, finished, open_, press, run, save, set_method, text, warning
 from PIL import Image
-from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from qtpy.QtCore import QEvent, QMimeData, QPoint, QPointF, QSettings, QSize, Qt, QTimer, QUrl
 from qtpy.QtGui import QDropEvent, QImage, QMouseEvent
 from qtpy.QtWidgets import QApplication, QDialog, QTextBrowser
 
@@ -448,13 +449,56 @@ def test_settings_are_remembered(qtbot, window, settings):
     assert again.viewer.count == 3
 
 
-def test_unreadable_settings_are_left_out(desk, qtbot, settings):
+KEPT = '"experiment": true, "strength": 70, "quality": "custom", "method": "gibbs"'
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        '{"controls": [1], "theme": 3}',
+        '{"views": 9}',
+        '{"views": [1, {}], "split": null, "contents": 7, "theme": ["dark"]}',
+        f'{{"controls": {{{KEPT}, "seed": 1e308, "memory": 1{"0" * 400}, "sigma": "loud", "chroma": null}}}}',
+        f'{{"controls": {{{KEPT}, "sigma": NaN, "seed": Infinity, "added": "camera:x,y"}}, "views": 1e9}}',
+        f'{{"controls": {{{KEPT}, "options": {{"hmc": {{"samples": -5}}}}}}}}',
+        f'{{"controls": {{{KEPT}, "options": {{"hmc": {{"samples": true}}}}, "preset": {{"samples": "many"}}}}}}',
+        f'{{"controls": {{{KEPT}, "options": {{"hmc": {{"samples": 1{"0" * 400}}}}}, "preset": [3]}}}}',
+        f'{{"controls": {{{KEPT}',
+        "[" * 100_000,
+        "null",
+    ],
+    ids=range(11),
+)
+def test_whatever_the_settings_are_the_window_starts(desk, qtbot, settings, noisy_file, state):
+    from denoiser_app import source
     from denoiser_app.window import Window
 
-    settings.setValue("state", '{"controls": [1], "theme": 3}')
+    settings.setValue("state", state)
+    for name in ("geometry", "upper", "lower", "recent", "folder"):
+        settings.setValue(name, QSize(3, 4))
     window = Window(settings)
     qtbot.addWidget(window)
     assert window.acts["viewer.set_views:2"].isChecked()
+    assert window.opener.recent() == []
+    for method in denoiser.METHODS:
+        window.controls.plan(source.load(str(noisy_file)), method)
+    if KEPT in state and state.endswith("}"):  # what can be read is kept
+        assert window.controls.strength.value() == 70
+        assert window.controls.method.value == "gibbs"
+
+
+def test_a_truncated_settings_file_does_not_stop_the_window(desk, qtbot, window, settings):
+    from denoiser_app.window import Window
+
+    window.close()
+    settings.sync()
+    path = Path(settings.fileName())
+    whole = path.read_bytes()
+    for length in (0, 20, len(whole) // 2, len(whole) - 9):
+        path.write_bytes(whole[:length])
+        again = Window(QSettings(str(path), QSettings.IniFormat))
+        qtbot.addWidget(again)
+        again.show()
 
 
 # ------------------------------------------------------------------------------------------- faults

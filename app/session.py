@@ -143,7 +143,7 @@ class Snapshot:
     eta: float
     curves: dict[str, Curve]  # psnr, change, std: iterations and values
     level: float  # of the noise, in grey levels
-    noise: str  # that was removed, in words
+    noise: Noise  # that was removed, in the file's units
     complete: bool = False
     scored: bool = False  # `finish` has been here
     psnr: float | None = None
@@ -204,13 +204,13 @@ class _Book:
     """Keeps the curves of a run, and what was shown last."""
 
     def __init__(self, plan: Plan, request: Request, noisy: np.ndarray) -> None:
-        self.plan, self.request, self.noisy = plan, request, noisy
+        self.plan, self.noisy = plan, noisy
         self.history: list[dict[str, float]] = []
         self._curves: dict[str, Curve] = {name: ([], []) for name in ("psnr", "change", "std")}
         self._before: tuple[np.ndarray, int] = np.asarray(noisy, np.float32), 0  # the last mean shown, and its step
         self._level = request.level / plan.source.grey if plan.added else plan.sigma
-        known = request.noise if isinstance(request.noise, Noise) else Noise.flat(request.level, 255 * plan.source.grey)
-        self._words = str(known)
+        white = 255 * plan.source.grey
+        self._noise = request.noise if isinstance(request.noise, Noise) else Noise.flat(request.level, white)
         self._tiles = -1  # finished when the arrays below were made
         self._mean = self._std = self._done = None
 
@@ -236,19 +236,19 @@ class _Book:
         fresh = self._look(progress)
         mean, std, done = self._mean, self._std, self._done
         kept = progress.detached()
-        outcome: Outcome = kept if progress.tiles == 1 else _frozen(kept, self.request, mean, std, self.history)
+        outcome: Outcome = kept if progress.tiles == 1 else _frozen(kept, self._noise, mean, std, self.history)
         if fresh:
             self._note(progress, mean, outcome.uncertainty)
         curves = {name: (list(x), list(y)) for name, (x, y) in self._curves.items()}
         return Snapshot(
             self.plan, self.noisy, outcome, mean, std, done, progress.step, progress.total, progress.seconds,
-            progress.eta, curves, self._level, self._words,
+            progress.eta, curves, self._level, self._noise,
         )  # fmt: skip
 
     def end(self, progress: Progress) -> Snapshot:
         """The same of a run that came to its end."""
         made = self.snapshot(progress)
-        result = _frozen(progress, self.request, made.mean, made.std, self.history, progress.samples)
+        result = _frozen(progress, self._noise, made.mean, made.std, self.history, progress.samples)
         return replace(made, outcome=result, total=made.step, eta=0.0, complete=True)
 
     def _note(self, progress: Progress, mean: np.ndarray, spread: float) -> None:
@@ -266,13 +266,13 @@ class _Book:
 
 
 def _frozen(
-    progress: Progress, request: Request, mean: np.ndarray, std: np.ndarray, history: list, samples: Any = None
+    progress: Progress, removed: Noise, mean: np.ndarray, std: np.ndarray, history: list, samples: Any = None
 ) -> Result:
     """A Result of where a run stands."""
     samples = np.empty((0, *mean.shape), np.float32) if samples is None else samples
     return Result(
-        mean, std, samples, progress.seconds, request.sampler, request.level, list(history), progress.draws,
-        progress.tiles, request.channel_axis,
+        mean, std, samples, progress.seconds, progress.sampler, removed.level, list(history), progress.draws,
+        progress.tiles, progress.channel_axis,
     )  # fmt: skip
 
 
@@ -285,8 +285,7 @@ def finish(snapshot: Snapshot) -> Snapshot:
     """What is worth computing only once: the particles of a run that was cancelled, PSNR and SSIM."""
     plan, outcome = snapshot.plan, snapshot.outcome
     if isinstance(outcome, Progress):
-        request = plan.request(snapshot.noisy)
-        outcome = _frozen(outcome, request, snapshot.mean, snapshot.std, [], outcome.samples)
+        outcome = _frozen(outcome, snapshot.noise, snapshot.mean, snapshot.std, [], outcome.samples)
     psnr = ssim = None
     if plan.experiment:
         grey = plan.source.grey

@@ -11,6 +11,7 @@ from qtpy.QtCore import Qt
 from denoiser import add_noise, images
 from denoiser.cli import main
 from denoiser.noise import measure_noise
+from denoiser.samplers.mp_svgd import MPSVGD
 
 
 @pytest.fixture
@@ -81,6 +82,19 @@ def test_a_spot_that_says_nothing_is_refused(qtbot, window, photo, tmp_path, mon
     mouse.drag(mouse.place(view, 10.2, 10.2), mouse.place(view, 11.8, 11.8))
     assert "too small" in warning(qtbot)
     assert window.controls.sigma.value() == before
+
+
+def test_a_cancelled_run_does_not_measure_the_noise_again(file, monkeypatch):
+    from denoiser_app import background, session, source
+
+    measured, measure = [], session.noise.measure_noise
+    plan = session.Plan(source.load(str(file)), True, 20, MPSVGD(particles=4), "pairwise", 0, added="camera:3200,95")
+    monkeypatch.setattr(session.noise, "measure_noise", lambda *a: measured.append(measure(*a)) or measured[-1])
+    begun = next(session.execute(plan, background.IDLE))  # and no further
+    result = session.finish(begun).outcome
+    assert len(measured) == 1
+    assert (result.sigma, result.sampler, result.channel_axis) == (measured[0].level, plan.sampler, None)
+    assert result.samples.shape == (4, 64, 64)
 
 
 @pytest.mark.parametrize(("kind", "words"), [("poisson", "poisson:1,2"), ("camera", "camera:3200,95")])

@@ -96,7 +96,7 @@ class Controls(QFrame):
         )
         self.fields = Fields(self)
         self.options = OptionsForm(self.fields)
-        self.added = AddedNoise(self.fields)
+        self.added = AddedNoise()
         self._memory = pieces.default_memory() >> 20
         self.memory = QSpinBox(minimum=16, maximum=1 << 20, singleStep=128, suffix=" MB", objectName="memory")
         self.memory.setValue(self._memory)
@@ -108,8 +108,6 @@ class Controls(QFrame):
             "memory": self.memory,
         }  # fmt: skip
         self._boxes = {"quality": self.quality, "method": self.method, "prior": self.prior}
-        for field in self._numbers.values():
-            self.fields.watch(field)
 
         self.run_button = QPushButton("Run", objectName="primary", enabled=False)
         self.cancel_button = QPushButton("Cancel", enabled=False)
@@ -157,6 +155,7 @@ class Controls(QFrame):
             inside.addWidget(part)
         inside.addStretch(1)
         scroll.setWidget(inner)
+        self.fields.watch(inner)
         buttons = QVBoxLayout()
         buttons.setContentsMargins(12, 8, 12, 12)
         buttons.addWidget(self.time_note)

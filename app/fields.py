@@ -1,5 +1,5 @@
 """What a panel is made of: headings, columns, forms, parts that can be folded away, boxes, and number fields that do
-not keep the keyboard: what they cannot use goes to the window's shortcuts.
+not keep the keyboard: what they cannot use goes to the window's shortcuts. The wheel scrolls, and changes nothing.
 
 SPDX-License-Identifier: GPL-3.0-or-later
 """
@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLabel,
+    QLineEdit,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -47,7 +48,7 @@ def form(*rows: tuple[str, QWidget]) -> QWidget:
     """Labels with their fields."""
     whole = QWidget()
     lines = QFormLayout(whole)
-    lines.setContentsMargins(0, 0, 0, 0)
+    lines.setContentsMargins(0, 0, 0, 1)  # on a screen scaled by 1.25 the last line would lose its lower edge
     lines.setVerticalSpacing(5)
     lines.setFieldGrowthPolicy(QFormLayout.AllNonFixedFieldsGrow)
     for text, widget in rows:
@@ -122,26 +123,29 @@ class Choice(QComboBox):
 
 
 class Fields(QObject):
-    """Watches number fields. Letters are shortcuts, Enter ends the typing."""
+    """Watches fields. The wheel is the panel's; in a number, letters are shortcuts, and Enter ends the typing."""
 
     finished = Signal()  # Enter was pressed: the keys belong to the pictures again
 
     def watch(self, widget: QWidget) -> None:
         """This field, or all within this widget."""
-        fields = [widget] if isinstance(widget, QAbstractSpinBox) else widget.findChildren(QAbstractSpinBox)
-        for field in fields:
+        for field in (widget, *widget.findChildren((QAbstractSpinBox, QAbstractSlider, QComboBox, QLineEdit))):
             field.installEventFilter(self)
-            field.lineEdit().installEventFilter(self)
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
-        """Keys before the field sees them."""
+        """Before the field sees it."""
+        if event.type() == QEvent.Wheel:
+            event.ignore()
+            return True
+        field = watched if isinstance(watched, QAbstractSpinBox) else watched.parent()
+        if not isinstance(field, QAbstractSpinBox):
+            return False
         if event.type() == QEvent.ShortcutOverride:
             text = event.text()
             if text and text.isprintable() and text not in _TYPED and not event.modifiers() & ~Qt.ShiftModifier:
                 event.ignore()  # a field would claim every letter, and then refuse it
                 return True
         elif event.type() == QEvent.KeyPress and event.key() in (Qt.Key_Return, Qt.Key_Enter):
-            field = watched if isinstance(watched, QAbstractSpinBox) else watched.parent()
             field.interpretText()
             self.finished.emit()
         return bool(super().eventFilter(watched, event))

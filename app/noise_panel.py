@@ -10,7 +10,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from .fields import Choice, Fields, column, form
+from .fields import Choice, column, form
 from .options import Number
 from .source import Source, Spot
 from .theme import LIGHT, Colours
@@ -118,7 +118,7 @@ class AddedNoise(QWidget):
 
     changed = Signal()
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.kind = Choice("noise-kind", _KINDS)
         self.numbers: dict[str, list[Number]] = {}
@@ -129,7 +129,6 @@ class AddedNoise(QWidget):
             self._forms[kind] = form(*zip(names, self.numbers[kind], strict=True))
             for field in self.numbers[kind]:
                 field.valueChanged.connect(lambda _: self.changed.emit())
-                fields.watch(field)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(column(form(("Noise", self.kind)), *self._forms.values()))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hands import LONG, Mouse, open_, press, run, set_method
 from qtpy.QtCore import QPoint
+from qtpy.QtWidgets import QScrollArea
 
 
 @pytest.fixture
@@ -90,6 +91,20 @@ def test_the_frame_of_the_preview_is_dragged_and_sized(mouse, window, qtbot):
     mouse.drag(mouse.place(view, 45, 38), mouse.place(view, 55, 44))  # by its corner
     region = viewer.region
     assert (region.right - region.left, region.bottom - region.top) == (30, 26)
+
+
+def test_the_wheel_over_the_panel_changes_nothing(mouse, window, qtbot):
+    """Somebody scrolls. Qt hands on what a real wheel sends, not what a test does: that it scrolls is not seen here."""
+    set_method(window, "hmc")
+    c = window.controls
+    c.options.fold.set_open(True)
+    scroll, before = c.findChild(QScrollArea), c.state()
+    for field in (c.quality, c.method, c.prior, c.memory, c.seed, c.sigma, c.added.kind, *c.options.editors.values()):
+        scroll.ensureWidgetVisible(field)
+        qtbot.wait(20)
+        for steps in (1, -1):
+            mouse.wheel(field.mapTo(window, field.rect().center()), steps)
+            assert c.state() == before, field.objectName()
 
 
 def test_nothing_lies_over_a_picture(mouse, window):

@@ -41,7 +41,7 @@ class Scene:
     a: Snapshot | None = None
     b: Snapshot | None = None
     tone: Tone = PLAIN
-    looking: bool = False  # a first look lies over result A, of which there is none yet
+    looking: bool = False  # a first look lies over result A, or where there is none yet
 
 
 def levels(values: np.ndarray, source: Source) -> np.ndarray:
@@ -163,7 +163,7 @@ def why_empty(scene: Scene, content: str) -> str:
 def caption(scene: Scene, content: str) -> str:
     """A word beside the name of a content."""
     snapshot = scene.b if content == "b" else scene.a
-    if content == "a" and snapshot is None and scene.looking:
+    if content == "a" and scene.looking:
         return "a first look, with the quick model"
     if content in ("clean", "noisy") or snapshot is None:
         return ""

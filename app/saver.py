@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,9 +90,10 @@ KINDS = {
 
 
 def figure_panels(scene: Scene | None, viewer: Viewer) -> list:
-    """What the views show, with captions."""
+    """What the views show, with captions; a first look is nothing to show to others."""
     if scene is None:
         return []
+    scene = replace(scene, looking=False)
     particle = max(view.slider.value() for view in viewer.views)
     drawn = [(f"{CONTENTS[c][0]}  {caption(scene, c)}".strip(), render(scene, c, particle)) for c in viewer.contents()]
     return [(words, pixels) for words, pixels in drawn if pixels is not None]

@@ -289,7 +289,7 @@ class Window(Shell):
         """One of saver.KINDS; `then`, if it is written in the end."""
         if self.source is None:
             return
-        if kind == "result" and self.a is None:  # nothing but a first look so far: the whole first
+        if kind == "result" and (self.a is None or self.looker.on):  # what is seen is but a first look: the whole first
             self._save_next = then or (lambda: None)
             self.run()
             return
@@ -313,6 +313,7 @@ class Window(Shell):
         if answer == "Discard":
             then()
         elif answer != "Cancel":
+            self.looker.end()  # which is not what was asked about
             self.save("result", then)
 
     def end(self, code: int = 0) -> None:

@@ -75,6 +75,28 @@ def test_a_control_makes_a_new_look_and_save_does_the_whole(qtbot, window, photo
     assert window.a.saved
 
 
+def test_a_look_over_a_result_says_so_and_what_is_seen_is_saved(qtbot, window, noisy_file, tmp_path, monkeypatch):
+    from denoiser_app.saver import figure_panels
+
+    look(qtbot, window, noisy_file, monkeypatch)
+    qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
+    view = window.viewer.views[1]
+    assert [words for words, _ in figure_panels(window.scene, window.viewer)] == ["Noisy"]
+    window.controls.quality.choose("fast")
+    run(qtbot, window)
+    assert view.caption.text() == "Direct"
+    window.controls.strength.setValue(30)
+    qtbot.waitUntil(lambda: "first look" in view.caption.text(), timeout=LONG)
+    qtbot.waitUntil(lambda: not window.looker.busy, timeout=LONG)
+    (seen,) = (item.image for item in view._blocks.values())
+    assert [words for words, _ in figure_panels(window.scene, window.viewer)] == ["Noisy", "Result A  Direct"]
+    choose_files(monkeypatch, saved=tmp_path / "out.png")
+    press(qtbot, window, "Ctrl+S")
+    qtbot.waitUntil(lambda: (tmp_path / "out.png").exists() and not window.saver.writing, timeout=LONG)
+    assert [r.snapshot.plan.strength for r in window.runner.runs] == [1, 0.3]
+    assert np.abs(images.read(tmp_path / "out.png").pixels.astype(int) - seen).max() <= 1
+
+
 def test_the_split_line_cuts_the_look(qtbot, window, photo, monkeypatch):
     look(qtbot, window, photo, monkeypatch)
     press(qtbot, window, "S")

@@ -88,6 +88,7 @@ class Measuring(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(6, 2, 6, 4)
         row.addWidget(self.note, 1)
+        row.addSpacing(6)
         for button in (self.copy, self.csv, self.clear_button):
             button.setFocusPolicy(Qt.TabFocus)
             row.addWidget(button)

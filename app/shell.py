@@ -93,6 +93,7 @@ class Shell(QMainWindow):
         self.setCentralWidget(whole)
         self.readout = QLabel()
         self.message = QLabel(objectName="faint")
+        self.message.setContentsMargins(12, 0, 12, 0)
         self.progress = QProgressBar(textVisible=False)  # the words stand beside it, readable on any colour
         self.progress.setFixedSize(180, 12)
         self.progress.hide()

@@ -30,7 +30,7 @@ COLUMNS = {
     "seconds": ("Seconds", "How long it took"),
     "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 30, 100, 36, 48, 52, 58, 64, 74
+_WIDTHS = 24, 40, 100, 36, 48, 52, 58, 64, 74
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:.4g}"}
 
 

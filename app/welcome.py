@@ -38,6 +38,7 @@ class Welcome(QWidget):
             column.addWidget(button, 0, Qt.AlignCenter)
             column.addWidget(QLabel(words, objectName="faint", alignment=Qt.AlignCenter))
             self.buttons[experiment] = button
+        column.addSpacing(10)
         column.addWidget(
             QLabel("Both are there at any time: Ctrl+2 and Ctrl+1.", objectName="faint", alignment=Qt.AlignCenter)
         )

@@ -131,6 +131,8 @@ class Fields(QObject):
         """This field, or all within this widget."""
         for field in (widget, *widget.findChildren((QAbstractSpinBox, QAbstractSlider, QComboBox, QLineEdit))):
             field.installEventFilter(self)
+            if field.focusPolicy() == Qt.WheelFocus:
+                field.setFocusPolicy(Qt.StrongFocus)
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
         """Before the field sees it."""

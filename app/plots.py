@@ -149,7 +149,8 @@ class Plots(pg.GraphicsLayoutWidget):
         self._last = scene
         a, b = (scene.a, scene.b) if scene is not None else (None, None)
         experiment = scene is None or (scene.experiment if a is None else a.plan.experiment)
-        self._curved = experiment or any(len(s.curves["std"][0]) > 1 for s in (a, b) if s is not None)
+        known = [steps for s in (a, b) if s is not None for steps, _ in s.curves.values()]
+        self._curved = experiment or any(len(steps) > 1 for steps in known)
         self._arrange()
         self._title(_QUALITY, "PSNR, dB" if experiment else "Change, log10")
         self._title(_SPREAD, "Uncertainty")

@@ -254,7 +254,7 @@ class _Book:
     def _note(self, progress: Progress, mean: np.ndarray, spread: float) -> None:
         """A point of each curve."""
         grey = self.plan.source.grey
-        values = {"std": spread / grey}
+        values = {"std": spread / grey} if self.plan.sampler.uncertain else {}
         if progress.tiles == 1:  # how much of a picture in tiles changes says which tile it was
             values["change"] = _rms(mean - self._before[0]) / grey / max(progress.step - self._before[1], 1)
             self._before = mean, progress.step

@@ -73,6 +73,7 @@ class Shell(QMainWindow):
         self.tabs.addTab(self.table, "Runs")
         self.tabs.addTab(self.measuring, "Measurements")
         self.tabs.tabBar().setFocusPolicy(Qt.TabFocus)
+        self.tabs.tabBar().setDrawBase(False)  # a white line, in the dark too
         self.lower = QSplitter(Qt.Horizontal)
         self.lower.addWidget(self.tabs)
         self.lower.addWidget(self.plots)

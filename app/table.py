@@ -120,6 +120,7 @@ class RunTable(QTableWidget):
         for column, width in enumerate(_WIDTHS):
             self.setColumnWidth(column, width)
         header.setSectionResizeMode(2, QHeaderView.Stretch)
+        header.setSectionResizeMode(8, QHeaderView.ResizeToContents)  # stopped at 20
         header.setHighlightSections(False)
         self.setSortingEnabled(True)
         self.sortByColumn(1, Qt.AscendingOrder)

@@ -73,6 +73,8 @@ QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {ac
 QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {accent}; }}
 QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {faint}; }}
 QProgressBar::chunk {{ background: {accent}; border-radius: 4px; }}
+QCheckBox::indicator {{ width: 11px; height: 11px; border: 1px solid {faint}; border-radius: 3px; }}
+QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; }}
 QTableWidget {{ border: none; background: {panel}; gridline-color: {border}; }}
 QHeaderView::section {{ background: {window}; color: {faint}; border: none; padding: 4px; }}
 QHeaderView::section {{ border-bottom: 1px solid {border}; }}

@@ -44,8 +44,7 @@ def test_a_rectangle_is_measured_from_the_particles(qtbot, window, file, tmp_pat
     open_(qtbot, window, monkeypatch, file)
     set_method(window, "mp-svgd", particles=12)
     run(qtbot, window)
-    window.viewer.fit()  # so quick a result comes before the view has found its place
-    qtbot.wait(100)
+    qtbot.wait(100)  # so quick a result comes before the view has found its place
     draw(qtbot, window, "R", (10.5, 20.5), (21.5, 28.5))
     ready(qtbot, window)
     samples = window.a.snapshot.outcome.samples

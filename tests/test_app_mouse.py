@@ -11,7 +11,6 @@ from qtpy.QtWidgets import QScrollArea
 def mouse(qtbot, window, file, monkeypatch):
     open_(qtbot, window, monkeypatch, file)
     qtbot.waitUntil(lambda: not window.viewer._busy, timeout=LONG)
-    window.viewer.fit()  # whatever size the window got meanwhile
     qtbot.wait(100)
     return Mouse(qtbot, window)
 
@@ -105,6 +104,7 @@ def test_the_wheel_over_the_panel_changes_nothing(mouse, window, qtbot):
         for steps in (1, -1):
             mouse.wheel(field.mapTo(window, field.rect().center()), steps)
             assert c.state() == before, field.objectName()
+            assert not field.hasFocus(), field.objectName()
 
 
 def test_nothing_lies_over_a_picture(mouse, window):

@@ -225,6 +225,10 @@ def test_curves_are_shown_where_there_are_any(qtbot, window, noisy_file, monkeyp
     set_method(window, "mp-svgd")
     run(qtbot, window)
     assert quality.isVisible()
+    set_method(window, "map")
+    run(qtbot, window)
+    assert quality.isVisible()
+    assert spread.listDataItems()[0].xData is None  # a method that does not say how sure it is has not said 0
 
 
 def test_the_uncertainty_has_a_scale(qtbot, window, file, monkeypatch):

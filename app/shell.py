@@ -77,7 +77,7 @@ class Shell(QMainWindow):
         self.lower = QSplitter(Qt.Horizontal)
         self.lower.addWidget(self.tabs)
         self.lower.addWidget(self.plots)
-        self.lower.setSizes([500, 476])
+        self.lower.setSizes([514, 462])
         self.lower.setChildrenCollapsible(False)
         self.upper = QSplitter(Qt.Vertical)
         self.upper.addWidget(self.pages)

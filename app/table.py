@@ -30,7 +30,7 @@ COLUMNS = {
     "seconds": ("Seconds", "How long it took"),
     "iterations": ("Iterations", "How many there were; a run that was cancelled says where it stopped"),
 }
-_WIDTHS = 24, 40, 100, 36, 48, 52, 58, 64, 74
+_WIDTHS = 24, 38, 100, 36, 48, 52, 58, 64, 74
 _FORMS = {"PSNR": "{:.2f}", "SSIM": "{:.4f}", "seconds": "{:.1f}", "sigma": "{:.4g}"}
 
 
@@ -120,7 +120,6 @@ class RunTable(QTableWidget):
         for column, width in enumerate(_WIDTHS):
             self.setColumnWidth(column, width)
         header.setSectionResizeMode(2, QHeaderView.Stretch)
-        header.setSectionResizeMode(8, QHeaderView.ResizeToContents)  # stopped at 20
         header.setHighlightSections(False)
         self.setSortingEnabled(True)
         self.sortByColumn(1, Qt.AscendingOrder)
@@ -133,6 +132,7 @@ class RunTable(QTableWidget):
         silent = QSignalBlocker(self)  # nobody has chosen anything
         for name in ("PSNR", "SSIM"):  # nobody knows them of a picture that came noisy
             self.setColumnHidden(list(COLUMNS).index(name), bool(runs) and all(r.snapshot.psnr is None for r in runs))
+        self.setColumnWidth(8, _WIDTHS[8] if all(r.snapshot.complete for r in runs) else 100)  # stopped at 20
         self.setSortingEnabled(False)
         self.setRowCount(len(runs))
         for row, run in enumerate(runs):

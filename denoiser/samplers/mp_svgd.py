@@ -64,8 +64,8 @@ class MPSVGD(ParticleSampler):
             if move.fresh:
                 power[:] = 0
             order = rng.permutation(len(x)) if batches > 1 else None
-            noise = self.shaking * move.shaken
-            forces.sweep(x, move.step, power, move.tables, batches, order, noise, rng, move.inertia, crowd)
+            noise, source = self.shaking * move.shaken, rng if self.shaking else None
+            forces.sweep(x, move.step, power, move.tables, batches, order, noise, source, move.inertia, crowd)
 
         return move_all
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from denoiser.images import exif
 from denoiser.images.exif import Value
-from denoiser.units import Claim, Units, units
+from denoiser.units import Units, units
 
 _DESCRIPTION = 270  # TIFF's tag
 SUFFIX = {
@@ -36,7 +36,7 @@ class Picture:
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None
-    claim: Claim | None = None
+    claim: Units | None = None
     scale: Units | None = None
     largest: float | None = None  # what the file's samples can hold, where that is less than their type: 2**12 - 1
     format: str = "PNG"  # PNG, JPEG, TIFF, WEBP, BMP, PNM, AVIF or HEIF
@@ -59,12 +59,7 @@ class Picture:
     @cached_property
     def units(self) -> Units:
         """Black and white, decided by `denoiser.units`; a ValueError of one line if that cannot be."""
-        if self.scale is not None:
-            return self.scale
-        try:
-            return units(self.pixels, claim=self.claim)
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}" if self.name else str(error)) from None
+        return self.scale or with_units([self])[0].units
 
     @property
     def white(self) -> float:

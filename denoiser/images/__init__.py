@@ -24,7 +24,7 @@ import numpy as np
 from denoiser import files
 from denoiser.files import same_file
 from denoiser.images import heif, pillow, png, pnm, tiff, tiff_write
-from denoiser.images.picture import Picture, remarked, upright, with_units
+from denoiser.images.picture import SUFFIXES, Picture, remarked, upright, with_units
 
 __all__ = [
     "MAX_PIXELS",
@@ -47,21 +47,6 @@ __all__ = [
 ]
 
 MAX_PIXELS = 200_000_000  # the largest cameras have 150 million
-SUFFIXES = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-    ".bmp": "BMP",
-    ".pgm": "PNM",
-    ".ppm": "PNM",
-    ".pnm": "PNM",
-    ".avif": "AVIF",
-    ".heic": "HEIF",
-    ".heif": "HEIF",
-}
 _MAX_SIDE = {"JPEG": 65500, "WEBP": 16383, "AVIF": 16384, "HEIF": 16384}
 _DEEP = {"PNG", "PNM", "HEIF"}  # formats of up to 16 bits a sample; TIFF holds any numbers
 _ROWS = 256

@@ -13,14 +13,21 @@ from denoiser.images.exif import Value
 from denoiser.units import Units, units
 
 _DESCRIPTION = 270  # TIFF's tag
-SUFFIX = {
-    "PNG": ".png",
-    "JPEG": ".jpg",
-    "TIFF": ".tif",
-    "WEBP": ".webp",
-    "BMP": ".bmp",
-    "AVIF": ".avif",
-    "HEIF": ".heic",
+#: Formats by the ends of names; of several, the usual one first.
+SUFFIXES = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+    ".bmp": "BMP",
+    ".pgm": "PNM",
+    ".ppm": "PNM",
+    ".pnm": "PNM",
+    ".avif": "AVIF",
+    ".heic": "HEIF",
+    ".heif": "HEIF",
 }
 
 
@@ -84,7 +91,9 @@ class Picture:
     @property
     def suffix(self) -> str:
         """The usual end of the name of such a file."""
-        return SUFFIX.get(self.format) or (".pgm" if self.pixels.ndim == 2 else ".ppm")
+        if self.format == "PNM":
+            return ".pgm" if self.pixels.ndim == 2 else ".ppm"
+        return next(suffix for suffix, name in SUFFIXES.items() if name == self.format)
 
 
 def with_units(pictures: list[Picture], white: float | None = None, black: float | None = None) -> list[Picture]:
@@ -151,7 +160,7 @@ def upright(picture: Picture) -> Picture:
 
     tags = dict(picture.tags)
     if exif.ORIENTATION in tags:
-        tags[exif.ORIENTATION] = exif.short(1, order)
+        tags[exif.ORIENTATION] = exif.shorts([1], order)
     if on_its_side:
         swapped = dict(zip(exif.RESOLUTIONS, (tags.get(tag) for tag in reversed(exif.RESOLUTIONS)), strict=True))
         tags |= {tag: value for tag, value in swapped.items() if value is not None}

@@ -1,9 +1,17 @@
-"""Pictures of results: heat maps with a colour bar, panels side by side with captions. Pillow only."""
+"""Pictures of results: heat maps with a colour bar, panels side by side, and figures of matplotlib, an extra."""
 
 from __future__ import annotations
 
+import io
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+
+from denoiser.data import install
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Nine anchors from black over purple and orange to pale yellow; lightness rises evenly, so it reads in grey too.
 _HEAT = np.array(
@@ -58,3 +66,22 @@ def side_by_side(panels: list[tuple[str, np.ndarray]]) -> np.ndarray:
         canvas.paste(picture, (x, _CAPTION + _MARGIN))
         x += picture.width + _MARGIN
     return np.asarray(canvas)
+
+
+def new_figure(size: tuple[float, float], who: str = "figures need") -> Figure:
+    """A figure of so many inches; without pyplot, so no window system and no state that others share.
+
+    who: the beginning of the sentence that a user without matplotlib reads.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(f"{who} matplotlib: {install('plots')}") from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def file_of(figure: Figure, **options: Any) -> bytes:
+    """The bytes of a file of a figure; options: of `savefig`."""
+    out = io.BytesIO()
+    figure.savefig(out, **options)
+    return out.getvalue()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import images, measure
+from denoiser import images, measure, panels
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
-from denoiser.data import install
 from denoiser.files import label, write_bytes
 from denoiser.noise import Noise, measure_noise
 from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, read_mask, to_csv
@@ -143,14 +141,10 @@ _INK = {"": "#2563c9", "red": "#c43c39", "green": "#3a8f4d", "blue": "#2563c9"}
 
 def plot(found: list[Number], level: float) -> bytes:
     """Profiles with their bands above, means with their error bars below, as PNG."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError(f"--plot needs matplotlib: {install('plots')}") from None
     profiles = list(dict.fromkeys((n.item, n.channel) for n in found if n.distance is not None))
     means = [n for n in found if n.distance is None and n.quantity == "mean"]
     parts = [bool(profiles), bool(means)]
-    figure = Figure(figsize=(7, 3.2 * sum(parts)), layout="constrained")
+    figure = panels.new_figure((7, 3.2 * sum(parts)), "--plot needs")
     axes = list(np.atleast_1d(figure.subplots(sum(parts), 1)))
     if profiles:
         axis = axes.pop(0)
@@ -169,6 +163,4 @@ def plot(found: list[Number], level: float) -> bytes:
         axis.set_yticks(range(len(means)), names)
         axis.invert_yaxis()
         axis.set(xlabel=f"mean, with its {100 * level:g} % interval")
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=130)
-    return out.getvalue()
+    return panels.file_of(figure, format="png", dpi=130)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from denoiser import threads
-from denoiser.data import install
+from denoiser.panels import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,16 +83,9 @@ class Report:
 def check_drawing(otherwise: str = "") -> None:
     """Say now, not after an hour of computing, that there can be no figures."""
     try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise ValueError(f"figures need matplotlib: {install('plots')}{otherwise}") from None
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """A figure of so many inches; without pyplot, so no window system and no state that others share."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained")
+        new_figure((1, 1))
+    except ValueError as error:
+        raise ValueError(f"{error}{otherwise}") from None
 
 
 def paths(folder: Path, name: str, picture: bool) -> list[Path]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from denoiser.files import label, write_bytes
 from denoiser.learned import load_model
+from denoiser.panels import new_figure
 from denoiser.training.calibrate import calibrate
 from denoiser.training.export import read_onnx, write_onnx
 from denoiser.training.loop import Recipe, State, described, train
@@ -114,12 +115,8 @@ def _plot(curve: list[dict[str, Any]], path: Path) -> None:
     """PSNR by time as a PNG."""
     if not curve:
         return
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    figure = new_figure((7, 4))
+    axes = figure.add_subplot()
     minutes = [entry["minutes"] for entry in curve]
     for name in [key for key in curve[-1] if isinstance(curve[-1][key], float) and key not in ("minutes", "coverage")]:
         values = np.array([entry.get(name, np.nan) for entry in curve])
@@ -127,4 +124,3 @@ def _plot(curve: list[dict[str, Any]], path: Path) -> None:
     axes.set(xlabel="minutes", ylabel="PSNR gained since the first validation, dB")
     axes.legend()
     figure.savefig(path, dpi=100)
-    pyplot.close(figure)

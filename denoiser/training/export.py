@@ -12,7 +12,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from denoiser.files import label, read_bytes, write_bytes
+from denoiser.files import label, read_bytes
 from denoiser.training.network import (
     CENTRE,
     DETAIL,
@@ -117,13 +117,8 @@ def model_bytes(g: Graph, inputs: list[Any], outputs: list[Any], properties: dic
     return bytes(model.SerializeToString())
 
 
-def write_onnx(network: Network, path: Path) -> None:
-    """To a file, whole or not at all."""
-    write_bytes(path, to_onnx(network))
-
-
 def read_onnx(path: Path) -> Network:
-    """The network of a file that `write_onnx` wrote, to go on learning from."""
+    """The network of a file by `to_onnx`, to go on learning from."""
     try:
         model = onnx.load_model_from_string(read_bytes(path))
         properties = {entry.key: entry.value for entry in model.metadata_props}

@@ -66,6 +66,7 @@ class Meter(nn.Module):
         self.eighth = nn.Conv2d(third, fourth, 2, stride=2)
         self.eighth_blocks = nn.Sequential(Block(fourth), Block(fourth))
         self.head = nn.Conv2d(fourth, _OUT, 1)
+        nn.init.zeros_(self.head.bias)  # type: ignore[arg-type]
         self.register_buffer("centre", torch.tensor(CENTRE).reshape(1, 3, 1, 1), persistent=False)
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:
@@ -129,15 +130,12 @@ def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 10, r
     meter, average = Meter(), Meter()
     optimiser = torch.optim.AdamW(meter.parameters(), lr=rate, weight_decay=1e-4)
     step, spent = 0, 0.0
+    average.load_state_dict(meter.state_dict())
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
-        meter.load_state_dict(saved["meter"])
-        optimiser.load_state_dict(saved["optimiser"])
+        for name, part in (("meter", meter), ("average", average), ("optimiser", optimiser)):
+            part.load_state_dict(saved[name])
         step, spent = saved["step"], saved["spent"]
-    else:
-        with torch.no_grad():
-            meter.head.bias.zero_()
-    average.load_state_dict(saved["average"] if checkpoint.exists() else meter.state_dict())
     begun, told, losses = time.monotonic() - spent, 0.0, []
     while (done := (time.monotonic() - begun) / (60 * minutes)) < 1:
         for group in optimiser.param_groups:

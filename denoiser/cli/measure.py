@@ -29,24 +29,27 @@ examples:
 positions are in pixels from the upper left corner; numbers are in the picture's own units"""
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _four(kind: str, text: str) -> tuple[str, tuple[float, ...]]:
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
         values = ()
     if len(values) != 4 or not np.isfinite(values).all():
         raise argparse.ArgumentTypeError(f"must be four numbers such as 10,20,30,40, got {text!r}")
-    return values
+    return kind, values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to measure, in which picture, and how it is denoised."""
     add = parser.add_argument
     add("file", metavar="FILE", help="a noisy picture")
-    add("--region", dest="items", action=_Item, metavar="X,Y,W,H", help="a rectangle: its corner, width and height")
-    add("--ellipse", dest="items", action=_Item, metavar="X,Y,W,H", help="the ellipse in such a rectangle")
-    add("--mask", dest="items", action=_Item, metavar="FILE", help="a picture of the same size; what is not 0 counts")
-    add("--line", dest="items", action=_Item, metavar="X1,Y1,X2,Y2", help="a profile along a line")
+    for kind, parse, metavar, meaning in (  # in one list, in the order they are named
+        ("region", partial(_four, "region"), "X,Y,W,H", "a rectangle: its corner, width and height"),
+        ("ellipse", partial(_four, "ellipse"), "X,Y,W,H", "the ellipse in such a rectangle"),
+        ("mask", lambda name: ("mask", name), "FILE", "a picture of the same size; what is not 0 counts"),
+        ("line", partial(_four, "line"), "X1,Y1,X2,Y2", "a profile along a line"),
+    ):
+        add(f"--{kind}", dest="items", action="append", type=parse, metavar=metavar, help=meaning)
     add("--level", type=float, default=0.9, metavar="P", help="probability of the intervals (default 0.9)")
     add("--csv", metavar="FILE", help="the numbers for other programs")
     add("--plot", metavar="FILE", help="profiles with their bands, or means with their error bars, as PNG")
@@ -57,18 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--prior", help="what pictures look like (default: what `denoise run` takes)")
     add("--seed", type=whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
     add("--memory", type=memory_size, metavar="SIZE", help="for large regions")
-
-
-class _Item(argparse.Action):
-    """Regions and lines in the order they were named."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        kind = (option_string or "").lstrip("-")
-        try:
-            value = values if kind == "mask" else _numbers(values)
-        except argparse.ArgumentTypeError as error:
-            parser.error(f"argument {option_string}: {error}")
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), (kind, value)])
 
 
 def run(arguments: argparse.Namespace) -> int:

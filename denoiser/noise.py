@@ -62,15 +62,12 @@ class Noise:
         return Noise((PlaneNoise(tuple(brightness.tolist()), tuple(sigma.tolist())),), white=white)
 
     @staticmethod
-    def from_text(text: str, white: float = 255.0) -> Noise:
-        """From a number, white:SIGMA or poisson:GAIN[,READ], in grey levels of 255; for a picture with that white."""
-        model = parse_noise(text)
-        unit = white / 255
-        if model.kind == "white":
-            return Noise.flat(model.numbers[0] * unit, white)
-        if model.kind == "poisson":
-            return Noise.poisson(model.numbers[0] * unit, model.numbers[1] * unit, white)
-        raise ValueError(f"the noise of a camera is measured, not told by an ISO: {text!r}; leave the number out")
+    def from_text(text: str) -> Noise:
+        """From a number, white:SIGMA or poisson:GAIN[,READ], in grey levels of 255."""
+        found = parse_noise(text).noise
+        if found is None:
+            raise ValueError(f"the noise of a camera is measured, not told by an ISO: {text!r}; leave the number out")
+        return found
 
     @property
     def level(self) -> float:

@@ -31,7 +31,7 @@ def heat(values: np.ndarray, top: float) -> np.ndarray:
     return np.stack([np.interp(at, anchors, _HEAT[:, c]) for c in range(3)], axis=-1).round().astype(np.uint8)
 
 
-def heat_map(std: np.ndarray, unit: str = "grey levels") -> np.ndarray:
+def heat_map(std: np.ndarray) -> np.ndarray:
     """A readable picture of an uncertainty map: colours from 0 to its 99.5th percentile, and a labelled bar."""
     if std.ndim == 3:
         std = np.sqrt((std**2).mean(axis=-1))
@@ -46,7 +46,7 @@ def heat_map(std: np.ndarray, unit: str = "grey levels") -> np.ndarray:
     for share in (0, 0.5, 1):
         y = min(max((1 - share) * height - 7, 0), height - 15)
         draw.text((width + 28, y), f"{share * top:.3g}", fill="black", font=font)
-    draw.text((width + 28, height * 0.25), unit.replace(" ", "\n"), fill="black", font=font)
+    draw.text((width + 28, height * 0.25), "grey\nlevels", fill="black", font=font)
     return np.asarray(canvas)
 
 

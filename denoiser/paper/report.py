@@ -100,7 +100,8 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
         columns = list(dict.fromkeys(key for row in report.rows for key in row))
         table = csv.DictWriter(stream, columns, lineterminator="\n")
         table.writeheader()
-        table.writerows({key: _short(value) for key, value in row.items()} for row in report.rows)
+        six = ({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()} for row in report.rows)
+        table.writerows(six)
     lines = [f"# {report.title}", "", f"Made by `{command}`. {report.setting}", ""]
     if len(files) > 2:
         lines += [f"![{report.title}]({name}.png)", ""]
@@ -114,11 +115,6 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
         lines += ["", table_lines]
     files[1].write_text("\n".join(lines) + "\n", encoding="utf-8")
     return files
-
-
-def _short(value: Any) -> Any:
-    """Six digits of a real number."""
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def by(rows: Sequence[dict[str, Any]], *columns: str) -> dict[tuple, list[dict[str, Any]]]:

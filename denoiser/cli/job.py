@@ -238,14 +238,14 @@ def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:
     if _write(batch, work, means):
         return
     mean = means[0]
+    std = results[0].std if results else np.zeros(mean.shape, np.float32)
     if s.std:
-        outputs.write_std(s.std, results[0].std if results else np.zeros(mean.shape, np.float32), scale.grey)
+        outputs.write_std(s.std, std, scale.grey)
     if s.residual:
         outputs.write_residual(s.residual, work.noisy[0] - mean, scale.grey)
     if s.samples:
-        none = np.empty((0, *mean.shape), np.float32)
-        std = results[0].std if results else np.zeros(mean.shape, np.float32)
-        outputs.write_samples(s.samples, mean, std, results[0].samples if results else none)
+        samples = results[0].samples if results else np.empty((0, *mean.shape), np.float32)
+        outputs.write_samples(s.samples, mean, std, samples)
     report.status = "done" if results else "copied"
     if work.target != paths.STANDARD:
         batch.taken[os.path.realpath(work.target)] = report.input

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 from denoiser.camera import jpeg
 from denoiser.colour import OPPONENT
 from denoiser.noise_meter import BLOCK, LAGS
-from denoiser.training.noises import any_camera, photon_spread, planes_of_channels, planes_of_grey, smooth_field
+from denoiser.training.noises import any_camera, planes_of_channels, planes_of_grey, spread_of
 from denoiser.training.photographs import GREY, Photographs, enlarged, turned
 
 #: What is drawn how often.
@@ -69,7 +69,8 @@ class Squares:
         if kind == "camera":
             noisy = any_camera(clean, rng, (100, 50000), (70, 101), (-0.4, 0.9), (2.5, 6.0)).astype(np.float32)
             return clean, np.repeat(noisy.mean(axis=2, keepdims=True), 3, axis=2) if grey else noisy, None, grey
-        spread = self._spread(kind, clean)
+        level = self._level()
+        spread, _ = spread_of(kind, np.float32(0) if kind == "none" else level, clean, rng)
         noisy = clean + spread * self._field(grey)
         finish = rng.random()
         if finish < 0.45:  # as a microscope, or an experiment, has it
@@ -104,18 +105,6 @@ class Squares:
         """Weak noise, which texture looks like, is more than half of what there is."""
         rng = self.rng
         return np.float32(6 * rng.random() ** 1.7 if rng.random() < 0.55 else 6 + 64 * rng.random() ** 2)
-
-    def _spread(self, kind: str, clean: np.ndarray) -> np.ndarray:
-        """Standard deviation of the noise of every pixel and channel."""
-        rng, level = self.rng, self._level()
-        if kind == "none":
-            level = np.float32(0)
-        if kind == "varying":
-            return np.repeat(level * smooth_field(self.size + BLOCK, rng)[..., None], 3, axis=2)
-        if kind == "poisson":
-            read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            return photon_spread(level, read, clean)
-        return np.full(clean.shape, level)
 
     def _field(self, grey: bool) -> np.ndarray:
         """Noise of standard deviation 1, sometimes with a grain."""

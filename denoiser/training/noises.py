@@ -69,13 +69,7 @@ class Noises:
         clean = self.photographs.crop(size, rng).astype(np.float32)
         clean = np.repeat((clean @ GREY)[..., None], 3, axis=2) if colours == "grey" else recoloured(clean, rng)
         level = np.float32(_STRONGEST * rng.random() ** 2)
-        if kind == "white":
-            spread = np.full((size, size, 3), level)
-        elif kind == "varying":
-            spread = np.repeat(level * smooth_field(size, rng)[..., None], 3, axis=2)
-        else:
-            read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            spread = photon_spread(level, read, clean)
+        spread, read = spread_of(kind, level, clean, rng)
         field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
         noisy = clean + spread * field
         rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
@@ -193,6 +187,18 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
     from scipy.ndimage import uniform_filter
 
     return uniform_filter(channels, (7, 7, 1), mode="mirror")
+
+
+def spread_of(
+    kind: str, level: np.float32, clean: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.float32]:
+    """Standard deviation of noise of a level in every pixel and channel of a square, and that of the dark in it."""
+    if kind == "varying":
+        return np.repeat(level * smooth_field(len(clean), rng)[..., None], 3, axis=2), level
+    if kind == "poisson":
+        read = level * np.float32(np.sqrt(rng.random() * 0.5))
+        return photon_spread(level, read, clean), read
+    return np.full(clean.shape, level), level
 
 
 def photon_spread(level: np.float32, read: np.float32, brightness: np.ndarray) -> np.ndarray:

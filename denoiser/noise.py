@@ -191,16 +191,6 @@ def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
     return picture[..., None] if channel_axis is None else np.moveaxis(picture, channel_axis, -1)
 
 
-def _part(upright: np.ndarray, region: Region | None) -> np.ndarray:
-    """These pixels of a picture, or all of them."""
-    if region is None:
-        return upright
-    height, width = upright.shape[:2]
-    if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
-        raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
-    return region.of(upright)
-
-
 # ------------------------------------------------------------------------------------------- measuring
 
 
@@ -223,7 +213,11 @@ def estimate_noise(
     if white is None:
         kind, most = upright.dtype.kind, float(upright.max())
         white = float(np.iinfo(upright.dtype).max) if kind == "u" else 1.0 if kind == "f" and most <= 2 else 255.0
-    upright = _part(upright, region)
+    if region is not None:
+        height, width = upright.shape[:2]
+        if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
+            raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
+        upright = region.of(upright)
     if upright.shape[-1] == 3 and (upright == upright[..., :1]).all():
         upright = upright[..., :1]  # a grey picture that is stored as colour
     channels, planes, confidence = noise_estimate.spectra(upright, white)
@@ -231,9 +225,9 @@ def estimate_noise(
     return Noise(ours, opponent, white, confidence)
 
 
-def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units, region: Region | None = None) -> Noise:
+def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
     """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
-    upright = _part(_upright(pixels, channel_axis), region)
+    upright = _upright(pixels, channel_axis)
     if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
         line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
         level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0

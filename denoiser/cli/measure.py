@@ -78,8 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     picture = images.read(arguments.file)
     items = [_item(f"{kind} {n}", kind, value, picture) for n, (kind, value) in enumerate(arguments.items, 1)]
     scale, axis = picture.units, picture.channel_axis
-    noise = measure_noise(picture.pixels, axis, scale)
-    if arguments.sigma is not None:
+    if arguments.sigma is None:
+        noise = measure_noise(picture.pixels, axis, scale)
+    else:
         noise = Noise.flat(arguments.sigma).in_units(scale.grey, scale.black)
     if not noise.level > 0:
         raise ValueError(f"{label(arguments.file)}: no noise was found in it; give --sigma")

@@ -26,8 +26,9 @@ from denoiser.training.network import (
 )
 
 _OPSET = 17
-# torch has the four pixels of a block side by side for each plane, ONNX the three planes for each pixel
-_ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)] + [12, 13, 14]
+#: Of the pixels of 2x2 blocks: torch has the four side by side for each plane, ONNX the three planes for each pixel.
+ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)]
+_ORDER = [*ORDER, 12, 13, 14]  # and the three noise maps
 
 
 class Graph:

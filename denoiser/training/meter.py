@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from denoiser.files import write_bytes
 from denoiser.noise_meter import LAGS, LEAST
-from denoiser.training.export import Graph, model_bytes
+from denoiser.training.export import ORDER, Graph, model_bytes
 from denoiser.training.loop import write_checkpoint
 from denoiser.training.meter_samples import Square, Squares
 from denoiser.training.network import CENTRE, Block
@@ -66,7 +66,7 @@ class Meter(nn.Module):
         self.eighth = nn.Conv2d(third, fourth, 2, stride=2)
         self.eighth_blocks = nn.Sequential(Block(fourth), Block(fourth))
         self.head = nn.Conv2d(fourth, _OUT, 1)
-        nn.init.zeros_(self.head.bias)  # type: ignore[arg-type]
+        nn.init.zeros_(self.head.bias)
         self.register_buffer("centre", torch.tensor(CENTRE).reshape(1, 3, 1, 1), persistent=False)
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:
@@ -98,8 +98,7 @@ def to_onnx(meter: Meter) -> bytes:
     centred = g.add("Sub", "planes", g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
     inside = g.add("Div", centred, g.constant(UNIT))
     blocks = g.add("SpaceToDepth", inside, blocksize=2)
-    order = [plane * 4 + pixel for pixel in range(4) for plane in range(3)]
-    found = g.add("Abs", g.convolution(g.add("Relu", g.convolution(blocks, "enter", order)), "filters"))
+    found = g.add("Abs", g.convolution(g.add("Relu", g.convolution(blocks, "enter", ORDER)), "filters"))
     pooled = g.add("AveragePool", found, kernel_shape=[2, 2], strides=[2, 2])
     logarithm = g.add("Log", g.add("Add", pooled, g.constant(_SMALL)))
     means = g.add("AveragePool", inside, kernel_shape=[4, 4], strides=[4, 4])

@@ -71,7 +71,7 @@ class Noises:
         level = np.float32(_STRONGEST * rng.random() ** 2)
         spread, read = spread_of(kind, level, clean, rng)
         field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
-        noisy = clean + spread * field
+        noisy: np.ndarray = clean + spread * field
         rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
         if rounding:
             noisy = np.round(np.clip(noisy, 0, 255))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from denoiser.calibration import QUALITIES
 from denoiser.fields import LEARNED, LearnedPrior, load_field
 from denoiser.priors import Prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
-
-QUALITIES = ("fast", "normal", "best")
 
 #: Without another word: the learned field, in one pass or in the average of four or eight.
 _LEARNED = {"fast": "learned-fast", "normal": "learned", "best": "learned-best"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from denoiser.evaluation.averages import Group, grouped, summary
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
-from denoiser.paper.report import new_figure
+from denoiser.panels import file_of, new_figure
 from denoiser.paper.table1 import LONG, ONE_CHAIN, title
 
 _FEW = 200  # pixels in a bin, below which its error says little
@@ -29,9 +28,7 @@ def _figure(panels: int) -> tuple[Any, Sequence[Any]]:
 
 
 def _png(figure: Any) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, metadata={"Software": None})
-    return out.getvalue()
+    return file_of(figure, format="png", dpi=110, metadata={"Software": None})
 
 
 def name(group: Group) -> str:

@@ -22,6 +22,9 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
 #: belong to MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py --fit).
 _WIDEN = {"fast": ((1.1, 0.25), (1.53, 0.2)), "normal": ((1.0, 0.1), (1.2, 0.1))}
 
+#: The noise with which intervals of mp-svgd-b hold on filters of more than two pixels; its default is for those of two.
+_SHAKING_OF_LARGE_FILTERS = 0.55
+
 
 def choose(
     quality: str = "normal",
@@ -56,7 +59,10 @@ def choose(
             widen, narrow = _WIDEN[quality][not loaded.pairwise]
             preset = {**preset, "widen": widen, "narrow": narrow}
         name = name or usual
-        sampler = make_sampler(name, {**(preset if name == usual else {}), **(options or {})})
+        if name != usual:
+            large = name == "mp-svgd-b" and not learned and not loaded.pairwise
+            preset = {"shaking": _SHAKING_OF_LARGE_FILTERS} if large else {}
+        sampler = make_sampler(name, {**preset, **(options or {})})
     if sampler.needs_moments and not learned:
         raise ValueError(f"{sampler.name} needs a field that knows its mean: prior {' or '.join(LEARNED)}")
     return sampler, loaded

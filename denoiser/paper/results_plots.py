@@ -15,7 +15,8 @@ from denoiser.paper.table1 import LONG, ONE_CHAIN, title
 
 _FEW = 200  # pixels in a bin, below which its error says little
 _STYLES = {  # colour and marker
-    "mp-svgd": ("C3", "o"), "mp-svgd-b": ("C6", "o"), LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "svgd": ("C1", "v"), "gibbs": ("C2", "D"),
+    "mp-svgd": ("C3", "o"), "mp-svgd-b": ("C6", "o"), "svgd": ("C1", "v"),
+    LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "gibbs": ("C2", "D"),
     "map": ("C4", "p"), "tv": ("0.5", "*"), "nlm": ("0.5", "P"), "wavelet": ("0.5", "X"), "bm3d": ("k", "*"),
     "direct": ("C5", "h"), "direct@learned-fast": ("C5", "<"), "direct@learned-best": ("C5", ">"),
     "mp-svgd@learned": ("C3", "x"), "gibbs@learned": ("C2", "x"), "svgd@learned": ("C1", "x"),

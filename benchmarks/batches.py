@@ -30,6 +30,9 @@ BLOCKS = (2, 4, 8, 16)
 LONG = make_sampler("gibbs", {"samples": 3000, "burn_in": 40})
 WAYS = (
     "mp-svgd",
+    "mp-svgd-b",
+    "mp-svgd-b:particles=100",
+    "mp-svgd-b:particles=200",
     "mp-svgd:batch=17",
     "mp-svgd:batch=17,step=0.5,first_stage=0.7",
     "mp-svgd:batch=17,step=0.5,first_stage=0.7,iterations=45",
@@ -52,10 +55,10 @@ def coverage(clean: np.ndarray, particles: np.ndarray) -> list[float]:
     """For every size of block: the share of means of the clean picture within the particles' 90 % interval."""
     factor, shares = credible_factor(0.9, len(particles)), []
     for side in BLOCKS:
-        n = len(clean) // side * side
+        rows, columns = (n // side for n in clean.shape)
 
-        def means(fields: np.ndarray, n: int = n, side: int = side) -> np.ndarray:
-            blocks = fields[..., :n, :n].reshape(*fields.shape[:-2], n // side, side, n // side, side)
+        def means(fields: np.ndarray, rows: int = rows, columns: int = columns, side: int = side) -> np.ndarray:
+            blocks = fields[..., : rows * side, : columns * side].reshape(*fields.shape[:-2], rows, side, columns, side)
             return blocks.mean(axis=(-3, -1), dtype=np.float64)
 
         drawn = means(particles)

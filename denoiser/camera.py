@@ -82,7 +82,7 @@ def camera_noise(
     noise = _blur((_demosaic_noise(raw, iso, rng) * balance) @ _MATRIX.T, smooth, smooth_chroma)
     noisy = _to_srgb(np.clip(linear + noise, 0, 1)) * 255
     pixels = np.round(noisy).astype(np.uint8)
-    result = (_jpeg(pixels, quality, subsampling) if quality is not None else pixels).astype(np.float64)
+    result = (jpeg(pixels, quality, subsampling) if quality is not None else pixels).astype(np.float64)
     return result if image.ndim == 3 else result.mean(axis=2)
 
 
@@ -121,11 +121,10 @@ def _to_srgb(linear: np.ndarray) -> np.ndarray:
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
 
 
-def _jpeg(pixels: np.ndarray, quality: int, subsampling: int) -> np.ndarray:
-    """What is left of 8-bit RGB pixels after a JPEG."""
+def jpeg(pixels: np.ndarray, quality: int, subsampling: int) -> np.ndarray:
+    """What is left of 8-bit grey or RGB pixels after a JPEG."""
     from PIL import Image
 
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "JPEG", quality=int(quality), subsampling=subsampling)
-    file.seek(0)
-    return np.asarray(Image.open(file).convert("RGB"))
+    return np.asarray(Image.open(file))

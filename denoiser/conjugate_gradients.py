@@ -68,32 +68,27 @@ def solve_stencil(diagonal, coefficients, steps, b, x, tolerance, most, work):  
     """Any stencil: coefficients[k, i] couples the pixels i and i + steps[k] of the flat image."""
     n = len(b)
     scale, r, p, q = work[0], work[1], work[2], work[3]
-    one = b.dtype.type(1)
+    zero, one = b.dtype.type(0), b.dtype.type(1)
     for i in range(n):
         scale[i] = one / np.sqrt(diagonal[i])
-        x[i] /= scale[i]
+        r[i] = x[i] / scale[i]  # where the first step leads, from 0
+        x[i] = p[i] = zero
     for k in range(len(steps)):
         here, there, a = scale[: n - steps[k]], scale[steps[k] :], coefficients[k]
         for i in range(len(there)):
             a[i] *= here[i] * there[i]
-    zero = b.dtype.type(0)
-    r[:], p[:] = x, zero
-    _advance(coefficients, steps, zero, zero, r, x, p, q)  # q = A x
-    squared = 0.0
-    for begin in range(0, n, _BLOCK):
-        part = zero
-        for i in range(begin, min(begin + _BLOCK, n)):
-            r[i] = b[i] * scale[i] - q[i]
-            part += r[i] * r[i]
-        squared += part
-    p[:] = zero
-    alpha = beta = zero
-    iterations = 0
-    while squared > tolerance * tolerance * n and iterations < most:
+    squared, alpha, beta = 0.0, zero, zero
+    iterations = -1  # the step to the start is not one of them
+    while iterations < 0 or (squared > tolerance * tolerance * n and iterations < most):
         curvature = _advance(coefficients, steps, alpha, beta, r, x, p, q)
-        if not curvature > 0:  # NaN too
+        if iterations < 0:
+            alpha = one
+            for i in range(n):
+                r[i] = b[i] * scale[i]
+        elif curvature > 0:
+            alpha = b.dtype.type(squared / curvature)
+        else:  # NaN too
             return -1
-        alpha = b.dtype.type(squared / curvature)
         fresh = 0.0
         for begin in range(0, n, _BLOCK):
             part, left, moved = zero, r[begin : begin + _BLOCK], q[begin : begin + _BLOCK]
@@ -101,7 +96,7 @@ def solve_stencil(diagonal, coefficients, steps, b, x, tolerance, most, work):  
                 left[i] -= alpha * moved[i]
                 part += left[i] * left[i]
             fresh += part
-        beta = b.dtype.type(fresh / squared)
+        beta = b.dtype.type(fresh / squared) if iterations >= 0 else zero
         squared = fresh
         iterations += 1
     for i in range(n):
@@ -142,22 +137,10 @@ def solve_checkerboard(diagonal, across, down, width, b, x, tolerance, most, wor
             red[here, j + 1] = b[i] * scale[i]
         for j in range((width + odd) // 2):  # black
             i = row * width + 2 * j + 1 - odd
-            r[here, j + 1], black[here, j + 1] = b[i] * scale[i], x[i] / scale[i]
-    for row in range(1, height + 1):  # red becomes what the black start makes of it
-        far = -1 if row % 2 else 1
-        for j in range(1, half + 1):
-            red[row, j] -= side[row, j] * black[row, j] + beyond[row, j] * black[row, j + far]
-            red[row, j] -= above[row, j] * black[row - 1, j] + below[row, j] * black[row + 1, j]
-    squared = 0.0
-    for row in range(1, height + 1):
-        far = 1 if row % 2 else -1
-        for j in range(1, half + 1):
-            r[row, j] -= black[row, j] + side[row, j] * red[row, j] + beyond[row, j + far] * red[row, j + far]
-            r[row, j] -= below[row - 1, j] * red[row - 1, j] + above[row + 1, j] * red[row + 1, j]
-            p[row, j] = r[row, j]
-            squared += r[row, j] * r[row, j]
-    iterations = 0
-    while squared > tolerance * tolerance * n and iterations < most:
+            r[here, j + 1], black[here, j + 1], p[here, j + 1] = b[i] * scale[i], zero, x[i] / scale[i]
+    squared, alpha, beta = 0.0, b.dtype.type(1), zero
+    iterations = -1  # the step to the start is not one of them
+    while iterations < 0 or (squared > tolerance * tolerance * n and iterations < most):
         curvature = 0.0
         for row in range(1, height + 1):  # q = B p; the curvature p (1 - B^T B) p = p . p - q . q
             first = 0 if row % 2 else 2
@@ -170,9 +153,12 @@ def solve_checkerboard(diagonal, across, down, width, b, x, tolerance, most, wor
                 q_here[j] = value
                 part += p_here[j] * p_here[j] - value * value
             curvature += part
-        if not curvature > 0:  # NaN too
+        if iterations < 0:
+            q -= red
+        elif curvature > 0:
+            alpha = b.dtype.type(squared / curvature)
+        else:  # NaN too
             return -1
-        alpha = b.dtype.type(squared / curvature)
         fresh = 0.0
         for row in range(1, height + 1):  # r -= alpha (p - B^T q)
             first = 2 if row % 2 else 0
@@ -186,7 +172,7 @@ def solve_checkerboard(diagonal, across, down, width, b, x, tolerance, most, wor
                 r_here[j] -= alpha * value
                 part += r_here[j] * r_here[j]
             fresh += part
-        beta = b.dtype.type(fresh / squared)
+        beta = b.dtype.type(fresh / squared) if iterations >= 0 else zero
         squared = fresh
         for row in range(1, height + 1):
             p_here, r_here = p[row, 1 : half + 1], r[row, 1:]

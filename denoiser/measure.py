@@ -111,19 +111,6 @@ def region(samples: np.ndarray, mask: np.ndarray, level: float = 0.9) -> dict[st
     }
 
 
-def difference(
-    samples: np.ndarray, mask: np.ndarray, others: np.ndarray, other: np.ndarray, level: float = 0.9
-) -> Measurement:
-    """The mean in one mask minus the mean in another: of particles `samples` in `mask`, and `others` in `other`.
-
-    Both are the same array, or two parts of one picture drawn with one seed: particle i belongs to particle i.
-    """
-    if len(samples) != len(others):
-        raise ValueError(f"the regions must have equally many particles, got {len(samples)} and {len(others)}")
-    first, second = (_inside(s, m).mean(axis=1) for s, m in ((samples, mask), (others, other)))
-    return measure(first - second, lambda value: value, level)
-
-
 def _inside(samples: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """(M, pixels in the mask) or (M, pixels, channels), float64."""
     mask = np.asarray(mask, bool)
@@ -148,13 +135,19 @@ def profile(samples: np.ndarray, start: tuple[float, float], end: tuple[float, f
 
     A pixel's own value is found at its centre, (0.5, 0.5) for the first; between centres values are interpolated.
     """
-    distance, weights, rows, columns = _steps(samples.shape[1:3], start, end)
+    from scipy.ndimage import map_coordinates  # slow to import
+
+    check_line(samples.shape[1:3], start, end)
+    length = float(np.hypot(end[0] - start[0], end[1] - start[1]))
+    at = np.linspace(0, 1, round(length) + 1)
+    points = [begin + at * (stop - begin) - 0.5 for begin, stop in zip(start[::-1], end[::-1], strict=True)]
 
     def along(picture: np.ndarray) -> np.ndarray:
-        corners = picture[rows, columns]
-        return np.einsum("kn,kn...->n...", weights, corners)
+        channels = picture.reshape(*picture.shape[:2], -1)
+        values = [map_coordinates(c, points, order=1, mode="nearest") for c in np.moveaxis(channels, -1, 0)]
+        return np.stack(values, axis=-1) if picture.ndim == 3 else values[0]
 
-    return Profile(distance, measure(samples, along, level))
+    return Profile(at * length, measure(samples, along, level))
 
 
 def check_line(shape: tuple[int, ...], start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -164,25 +157,3 @@ def check_line(shape: tuple[int, ...], start: tuple[float, float], end: tuple[fl
             raise ValueError(f"the line must lie in the picture of {shape[1]} x {shape[0]} pixels, got {x:g},{y:g}")
     if np.hypot(end[0] - start[0], end[1] - start[1]) < 1:
         raise ValueError("the line must be at least a pixel long")
-
-
-def _steps(
-    shape: tuple[int, ...], start: tuple[float, float], end: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Distances (n,), and weights, rows and columns (4, n) of the pixels around each point."""
-    check_line(shape, start, end)
-    (x0, y0), (x1, y1) = start, end
-    height, width = shape[0], shape[1]
-    length = float(np.hypot(x1 - x0, y1 - y0))
-    at = np.linspace(0, 1, round(length) + 1)
-    x = np.clip(x0 + at * (x1 - x0) - 0.5, 0, width - 1)
-    y = np.clip(y0 + at * (y1 - y0) - 0.5, 0, height - 1)
-    left, top = (
-        np.minimum(np.floor(x), max(width - 2, 0)).astype(int),
-        np.minimum(np.floor(y), max(height - 2, 0)).astype(int),
-    )
-    right, down = x - left, y - top
-    rows = np.stack([top, top, np.minimum(top + 1, height - 1), np.minimum(top + 1, height - 1)])
-    columns = np.stack([left, np.minimum(left + 1, width - 1), left, np.minimum(left + 1, width - 1)])
-    weights = np.stack([(1 - right) * (1 - down), right * (1 - down), (1 - right) * down, right * down])
-    return at * length, weights, rows, columns

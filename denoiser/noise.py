@@ -62,15 +62,12 @@ class Noise:
         return Noise((PlaneNoise(tuple(brightness.tolist()), tuple(sigma.tolist())),), white=white)
 
     @staticmethod
-    def from_text(text: str, white: float = 255.0) -> Noise:
-        """From a number, white:SIGMA or poisson:GAIN[,READ], in grey levels of 255; for a picture with that white."""
-        model = parse_noise(text)
-        unit = white / 255
-        if model.kind == "white":
-            return Noise.flat(model.numbers[0] * unit, white)
-        if model.kind == "poisson":
-            return Noise.poisson(model.numbers[0] * unit, model.numbers[1] * unit, white)
-        raise ValueError(f"the noise of a camera is measured, not told by an ISO: {text!r}; leave the number out")
+    def from_text(text: str) -> Noise:
+        """From a number, white:SIGMA or poisson:GAIN[,READ], in grey levels of 255."""
+        found = parse_noise(text).noise
+        if found is None:
+            raise ValueError(f"the noise of a camera is measured, not told by an ISO: {text!r}; leave the number out")
+        return found
 
     @property
     def level(self) -> float:
@@ -194,16 +191,6 @@ def _upright(picture: np.ndarray, channel_axis: int | None) -> np.ndarray:
     return picture[..., None] if channel_axis is None else np.moveaxis(picture, channel_axis, -1)
 
 
-def _part(upright: np.ndarray, region: Region | None) -> np.ndarray:
-    """These pixels of a picture, or all of them."""
-    if region is None:
-        return upright
-    height, width = upright.shape[:2]
-    if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
-        raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
-    return region.of(upright)
-
-
 # ------------------------------------------------------------------------------------------- measuring
 
 
@@ -226,7 +213,11 @@ def estimate_noise(
     if white is None:
         kind, most = upright.dtype.kind, float(upright.max())
         white = float(np.iinfo(upright.dtype).max) if kind == "u" else 1.0 if kind == "f" and most <= 2 else 255.0
-    upright = _part(upright, region)
+    if region is not None:
+        height, width = upright.shape[:2]
+        if not (0 <= region.top < region.bottom <= height and 0 <= region.left < region.right <= width):
+            raise ValueError(f"a region must lie in the picture of {height} x {width} pixels, got {tuple(region)}")
+        upright = region.of(upright)
     if upright.shape[-1] == 3 and (upright == upright[..., :1]).all():
         upright = upright[..., :1]  # a grey picture that is stored as colour
     channels, planes, confidence = noise_estimate.spectra(upright, white)
@@ -234,9 +225,9 @@ def estimate_noise(
     return Noise(ours, opponent, white, confidence)
 
 
-def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units, region: Region | None = None) -> Noise:
+def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
     """`estimate_noise` of a picture in its own units, whose black and white are those of `scale`."""
-    upright = _part(_upright(pixels, channel_axis), region)
+    upright = _upright(pixels, channel_axis)
     if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
         line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
         level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0

@@ -1,9 +1,17 @@
-"""Pictures of results: heat maps with a colour bar, panels side by side with captions. Pillow only."""
+"""Pictures of results: heat maps with a colour bar, panels side by side, and figures of matplotlib, an extra."""
 
 from __future__ import annotations
 
+import io
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+
+from denoiser.data import install
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Nine anchors from black over purple and orange to pale yellow; lightness rises evenly, so it reads in grey too.
 _HEAT = np.array(
@@ -23,7 +31,7 @@ def heat(values: np.ndarray, top: float) -> np.ndarray:
     return np.stack([np.interp(at, anchors, _HEAT[:, c]) for c in range(3)], axis=-1).round().astype(np.uint8)
 
 
-def heat_map(std: np.ndarray, unit: str = "grey levels") -> np.ndarray:
+def heat_map(std: np.ndarray) -> np.ndarray:
     """A readable picture of an uncertainty map: colours from 0 to its 99.5th percentile, and a labelled bar."""
     if std.ndim == 3:
         std = np.sqrt((std**2).mean(axis=-1))
@@ -38,7 +46,7 @@ def heat_map(std: np.ndarray, unit: str = "grey levels") -> np.ndarray:
     for share in (0, 0.5, 1):
         y = min(max((1 - share) * height - 7, 0), height - 15)
         draw.text((width + 28, y), f"{share * top:.3g}", fill="black", font=font)
-    draw.text((width + 28, height * 0.25), unit.replace(" ", "\n"), fill="black", font=font)
+    draw.text((width + 28, height * 0.25), "grey\nlevels", fill="black", font=font)
     return np.asarray(canvas)
 
 
@@ -58,3 +66,22 @@ def side_by_side(panels: list[tuple[str, np.ndarray]]) -> np.ndarray:
         canvas.paste(picture, (x, _CAPTION + _MARGIN))
         x += picture.width + _MARGIN
     return np.asarray(canvas)
+
+
+def new_figure(size: tuple[float, float], who: str = "figures need") -> Figure:
+    """A figure of so many inches; without pyplot, so no window system and no state that others share.
+
+    who: the beginning of the sentence that a user without matplotlib reads.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(f"{who} matplotlib: {install('plots')}") from None
+    return Figure(figsize=size, layout="constrained")
+
+
+def file_of(figure: Figure, **options: Any) -> bytes:
+    """The bytes of a file of a figure; options: of `savefig`."""
+    out = io.BytesIO()
+    figure.savefig(out, **options)
+    return out.getvalue()

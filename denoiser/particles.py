@@ -42,7 +42,6 @@ class Item:
     """Something to measure. box: the pixels that it needs. mask: of the picture, for all but lines."""
 
     name: str
-    kind: str
     box: Region
     mask: np.ndarray | None = None
     ends: tuple[float, ...] = ()
@@ -66,12 +65,12 @@ def line_item(name: str, shape: tuple[int, ...], x1: float, y1: float, x2: float
     measure.check_line(shape, (x1, y1), (x2, y2))
     tops = [(max(int(min(pair) - 1.5), 0), int(max(pair) + 2.5)) for pair in ((y1, y2), (x1, x2))]
     (top, bottom), (left, right) = ((a, min(b, side)) for (a, b), side in zip(tops, shape[:2], strict=True))
-    return Item(name, "line", Region(top, left, bottom, right), ends=(x1, y1, x2, y2))
+    return Item(name, Region(top, left, bottom, right), ends=(x1, y1, x2, y2))
 
 
 def mask_item(name: str, mask: np.ndarray) -> Item:
     """The pixels of a mask, bool, (height, width)."""
-    return Item(name, "mask", Region(*measure.bounds(mask)), mask)
+    return Item(name, Region(*measure.bounds(mask)), mask)
 
 
 def read_mask(path: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from denoiser.calibration import QUALITIES
 from denoiser.fields import LEARNED, LearnedPrior, load_field
 from denoiser.priors import Prior
 from denoiser.samplers import METHODS, Sampler, make_sampler
-
-QUALITIES = ("fast", "normal", "best")
 
 #: Without another word: the learned field, in one pass or in the average of four or eight.
 _LEARNED = {"fast": "learned-fast", "normal": "learned", "best": "learned-best"}
@@ -22,6 +21,9 @@ _SAMPLED: dict[str, tuple[str, dict[str, Any]]] = {
 #: MP-SVGD's options `widen` and `narrow` for 90 % intervals to hold, on filters of two pixels and on larger ones. They
 #: belong to MP-SVGD as it is: measure again when that changes (benchmarks/intervals.py --fit).
 _WIDEN = {"fast": ((1.1, 0.25), (1.53, 0.2)), "normal": ((1.0, 0.1), (1.2, 0.1))}
+
+#: The noise with which intervals of mp-svgd-b hold on filters of more than two pixels; its default is for those of two.
+_SHAKING_OF_LARGE_FILTERS = 0.55
 
 
 def choose(
@@ -57,7 +59,10 @@ def choose(
             widen, narrow = _WIDEN[quality][not loaded.pairwise]
             preset = {**preset, "widen": widen, "narrow": narrow}
         name = name or usual
-        sampler = make_sampler(name, {**(preset if name == usual else {}), **(options or {})})
+        if name != usual:
+            large = name == "mp-svgd-b" and not learned and not loaded.pairwise
+            preset = {"shaking": _SHAKING_OF_LARGE_FILTERS} if large else {}
+        sampler = make_sampler(name, {**preset, **(options or {})})
     if sampler.needs_moments and not learned:
         raise ValueError(f"{sampler.name} needs a field that knows its mean: prior {' or '.join(LEARNED)}")
     return sampler, loaded

@@ -51,15 +51,6 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a file says of its own range: a tag, a header, or a depth in bits; `source` in words."""
-
-    black: float
-    white: float
-    source: str
-
-
-@dataclass(frozen=True)
 class _Contents:
     """Where nearly all of a picture lies: low, high, and the noise of single pixels, in the picture's own numbers."""
 
@@ -79,13 +70,14 @@ def units(
     *,
     white: float | None = None,
     black: float | None = None,
-    claim: Claim | None = None,
+    claim: Units | None = None,
 ) -> Units:
     """Black and white of a picture, or of the pages of a stack that shall be denoised in one scale.
 
     pixels: (height, width) or (height, width, channels), whole or real numbers; or a list of such arrays of one type.
     white, black: what the user says; it goes before everything else. White alone means a black of 0.
-    claim: what the file says. It is not believed where the contents leave the range or take up less than a quarter.
+    claim: what the file says, by a tag, a header, or a depth in bits. It is not believed where the contents leave the
+        range or take up less than a quarter.
 
     Raises a ValueError of one line for values that are not finite, for a range that is none, and for pixels so far
     from the range that models would spoil them.
@@ -139,14 +131,14 @@ def _checked(page: np.ndarray) -> np.ndarray:
     return page.reshape(*page.shape[:2], -1)
 
 
-def _decided(pages: list[np.ndarray], ends: tuple[float, float], claim: Claim | None) -> Units:
+def _decided(pages: list[np.ndarray], ends: tuple[float, float], claim: Units | None) -> Units:
     """The range of a picture that nobody has given one; `ends` are its smallest and largest value."""
     dtype = pages[0].dtype
     if dtype == np.uint8:  # too coarse to be stretched
-        return Units(0.0, 255.0, "8 bits") if claim is None else Units(claim.black, claim.white, claim.source)
+        return claim or Units(0.0, 255.0, "8 bits")
     contents = _contents(pages)
     if claim is not None and contents.fill(claim.black, claim.white) >= 0.25:
-        return Units(claim.black, claim.white, claim.source)
+        return claim
     for most in _customary(dtype):
         if contents.high > most / 2 and contents.fill(0.0, most) >= 0.25:
             return Units(0.0, most, _words(most, dtype))
@@ -156,12 +148,12 @@ def _decided(pages: list[np.ndarray], ends: tuple[float, float], claim: Claim | 
     return _measured(dtype, contents, ends, claim)
 
 
-def _measured(dtype: np.dtype, contents: _Contents, ends: tuple[float, float], claim: Claim | None) -> Units:
+def _measured(dtype: np.dtype, contents: _Contents, ends: tuple[float, float], claim: Units | None) -> Units:
     """A range that the contents fill well, however noisy they are; for a flat picture one that they lie in."""
     low, high = contents.low, contents.high
     if not high > low:
         if claim is not None and claim.black <= low <= claim.white:
-            return Units(claim.black, claim.white, claim.source)
+            return claim
         top = max(map(abs, ends))
         most = next((m for m in (*_customary(dtype), *_DEPTHS) if top <= m), top)
         return Units(0.0, most, f"a flat picture, {_words(most, dtype)}")
@@ -169,7 +161,7 @@ def _measured(dtype: np.dtype, contents: _Contents, ends: tuple[float, float], c
     middle = (low + high) / 2
     words = f"measured: {100 - 2 * _TAIL:g} % of the picture lie between {low:.5g} and {high:.5g}"
     if claim is not None:
-        words += f", little of the {claim.white:.6g} that it says ({claim.source})"
+        words += f", little of the {claim.white:.6g} that it says ({claim.how})"
     return Units(middle - span / 2, middle + span / 2, words)
 
 

@@ -29,7 +29,6 @@ FLOORS = [
     [
         "camera",
         "checks",
-        "data",
         "files",
         "jit",
         "metrics",
@@ -38,7 +37,7 @@ FLOORS = [
         "pieces",
         "units",
     ],
-    ["colour", "networks", "random_fields", "threads"],
+    ["colour", "data", "networks", "random_fields", "threads"],
 ]
 FLOOR = {module: depth for depth, row in enumerate(FLOORS) for module in row}
 FILES = sorted((ROOT / "denoiser").rglob("*.py"))

@@ -209,7 +209,8 @@ def test_a_region_is_measured_alone():
     picture[:, :80] = add_noise(picture[:, :80], 4, seed=1)
     picture[:, 80:] = add_noise(picture[:, 80:], 16, seed=2)
     assert estimate_noise(picture, region=Region(10, 0, 110, 80), white=255.0).level == pytest.approx(4, rel=0.15)
-    here = measure_noise(picture / 255, None, Units(0.0, 1.0, "told"), Region(10, 80, 110, 160))
+    assert estimate_noise(picture / 255, None, 1.0, Region(10, 80, 110, 160)).level * 255 == pytest.approx(16, rel=0.15)
+    here = measure_noise(picture[10:110, 80:] / 255, None, Units(0.0, 1.0, "told"))
     assert here.level * 255 == pytest.approx(16, rel=0.15)
     for wrong in (Region(0, 0, 121, 10), Region(-1, 0, 10, 10), Region(5, 5, 5, 10)):
         with pytest.raises(ValueError, match="must lie in the picture of 120 x 160"):

@@ -7,7 +7,7 @@ import pytest
 
 from denoiser.images import write_float_tiff
 from denoiser.paper import bandwidth, denoising, ep, epbp, force, image_force, marginals, particles, report, toy
-from denoiser.paper.photographs import grey_photograph
+from denoiser.paper.denoising import grey_photograph
 from denoiser.paper.truth import TruthScale
 
 

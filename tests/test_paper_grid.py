@@ -8,7 +8,7 @@ from denoiser.paper.ep import GRID, Sites, ep, laplace_message, neighbours
 from denoiser.paper.epbp import epbp
 from denoiser.paper.grid import ROUNDING, GridMRF, draw_y, log_node, node_slope
 from denoiser.paper.methods import Marginals, infer, of_particles
-from denoiser.paper.truth import _count, ground_truth
+from denoiser.paper.truth import HIGH, LOW, ground_truth
 from denoiser.samplers.local_forces import LocalForces
 from denoiser.samplers.particles import schedule
 from denoiser.samplers.starts import start
@@ -155,15 +155,16 @@ def test_ep_is_near_the_moments_on_a_chain():
 # ------------------------------------------------------------------------------------------- ground truth
 
 
-def test_count():
-    x = np.random.default_rng(0).normal(0, 3, (50, 4)).astype(np.float32)
-    out = np.zeros((4, 40), np.int64)
-    _count(x, -2.0, 0.1, out)
-    for d in range(4):
-        clipped = np.clip(x[:, d].astype(float), -1.95, 1.95)
-        assert (
-            np.abs(out[d] - np.histogram(clipped, np.linspace(-2, 2, 41))[0]).sum() <= 2
-        )  # a border may go either way
+@pytest.mark.parametrize("y", [1.0, 30.0])
+def test_every_draw_is_counted(y):
+    """All draws are kept here, so that they can be counted again; those beyond the histogram are in its last bin."""
+    truth = ground_truth(GridMRF(np.full((2, 2), y)), 20, 50, np.random.default_rng(0))
+    draws = truth.draws.reshape(len(truth.draws), -1).astype(float)
+    assert (draws.max() > HIGH) == (y > HIGH)
+    edges = np.linspace(LOW, HIGH, len(truth.marginals.points) + 1)
+    for node, weights in enumerate(truth.marginals.weights.T):
+        found = np.histogram(draws[:, node].clip(LOW, HIGH), edges)[0]
+        assert np.abs(len(draws) * weights - found).sum() <= 2  # a border may go either way
 
 
 def _worst(samples):

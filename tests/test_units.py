@@ -10,7 +10,7 @@ from conftest import ROOT
 from denoiser import denoise, images, metrics
 from denoiser.cli import main
 from denoiser.noise import add_noise
-from denoiser.units import FAR, Claim, Units, units
+from denoiser.units import FAR, Units, units
 
 SIGMA = 15.0
 
@@ -192,12 +192,12 @@ def test_8_bits_are_what_they_are():
     dark = np.full((9, 9), 3, np.uint8)
     dark[4, 4] = 9
     assert units(dark) == Units(0, 255, "8 bits")
-    assert units(dark, claim=Claim(0, 99, "its header")) == Units(0, 99, "its header")
+    assert units(dark, claim=Units(0, 99, "its header")) == Units(0, 99, "its header")
 
 
 def test_what_is_given_goes_before_everything(noisy):
     image = stretched(noisy, 100, 600, np.uint16)
-    claim = Claim(0, 4095, "MaxSampleValue")
+    claim = Units(0, 4095, "MaxSampleValue")
     assert units(image, white=700, claim=claim) == Units(0, 700, "given")
     assert units(image, white=700, black=50) == Units(50, 700, "given")
     only_black = units(image, black=50)
@@ -209,11 +209,11 @@ def test_what_is_given_goes_before_everything(noisy):
 
 def test_a_claim_is_believed_unless_the_pixels_say_otherwise(noisy):
     image = stretched(noisy, 0, 2000, np.uint16)
-    assert units(image, claim=Claim(0, 4095, "12 bits")) == Units(0, 4095, "12 bits")
+    assert units(image, claim=Units(0, 4095, "12 bits")) == Units(0, 4095, "12 bits")
     for white in (1, 1000, 60000):  # left by the pixels, or all but empty
-        assert units(image, claim=Claim(0, white, "MaxSampleValue")).how.startswith("measured")
+        assert units(image, claim=Units(0, white, "MaxSampleValue")).how.startswith("measured")
     flat = np.full((9, 9), 7, np.uint16)
-    assert units(flat, claim=Claim(0, 4095, "12 bits")).white == 4095
+    assert units(flat, claim=Units(0, 4095, "12 bits")).white == 4095
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16, np.int64, np.float32])

@@ -1,13 +1,16 @@
-"""Numbers on the command line, and the one line that wrong usage gets."""
+"""Numbers and addresses on the command line, and the one line that wrong usage gets."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import math
 import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from denoiser.executors import Cluster
 from denoiser.noise import parse_noise
 
 _MOST = 1e6
@@ -56,6 +59,17 @@ def whole(low: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def connect(address: str) -> Cluster:
+    """`--scheduler`: a Dask cluster without the log lines of Dask: what goes wrong is said once, in our own words."""
+    with contextlib.suppress(ImportError):
+        import distributed  # noqa: F401, it makes its loggers when it is imported
+
+        for name in list(logging.root.manager.loggerDict):
+            if name.split(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return Cluster(address)
 
 
 def wrong(message: str) -> NoReturn:

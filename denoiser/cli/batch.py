@@ -6,6 +6,7 @@ system and an output is as safe as without it: written as a whole, never over an
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -32,15 +33,12 @@ def run_all(batch: Batch, entries: list[paths.Input], executor: Executor | None)
 def _one_by_one(batch: Batch, entries: list[paths.Input]) -> Iterator[Report]:
     """Here. What another `--resume` on the same folder is at work on comes last, when it is likely to be finished."""
     later: list[paths.Input] = []
-    for entry in entries:
+    for number, entry in enumerate(itertools.chain(entries, later)):
         work = patiently(prepare, batch, entry)
         if isinstance(work, Prepared) and not _claimed(batch, work):
-            later.append(entry)
-            continue
-        yield _done(batch, work)
-    for entry in later:
-        work = patiently(prepare, batch, entry)
-        if isinstance(work, Prepared) and not _claimed(batch, work):
+            if number < len(entries):
+                later.append(entry)
+                continue
             patiently(_claimed, batch, work, True)
             work = patiently(prepare, batch, entry)  # the other run may have finished it
         yield _done(batch, work)

@@ -14,9 +14,8 @@ from typing import Any
 
 from denoiser import executors, images, jit, pieces, threads
 from denoiser.cli import paths
-from denoiser.cli.arguments import noise_words, number, positive, whole, wrong
+from denoiser.cli.arguments import connect, noise_words, number, positive, whole, wrong
 from denoiser.cli.batch import run_all
-from denoiser.cli.cluster import connect
 from denoiser.cli.job import Batch
 from denoiser.cli.report import Report, Settings
 from denoiser.fields import field_names

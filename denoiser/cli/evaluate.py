@@ -10,8 +10,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from denoiser import executors, jit
-from denoiser.cli.arguments import noise_words, whole, wrong
-from denoiser.cli.cluster import connect
+from denoiser.cli.arguments import connect, noise_words, whole, wrong
 from denoiser.cli.live import Live
 from denoiser.evaluation import Row, Step, load_truths, make_plan, parse_method, run_cases, summary
 from denoiser.evaluation.plan import Case, Truth

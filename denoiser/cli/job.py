@@ -88,7 +88,11 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
         raise ValueError(entry.error)
     data, source = _read(entry)
     origin = made_from(data, s.identity()) if batch.journal and entry.path != paths.STANDARD else ""
-    pages = _chosen(images.read_stack(source, max_pixels=s.max_pixels), s.page)
+    pages = images.read_stack(source, max_pixels=s.max_pixels)
+    if s.page is not None:
+        if s.page > len(pages):
+            raise ValueError(f"has no page {s.page}: it has {len(pages)}")
+        pages = [pages[s.page - 1]]
     target = report.output = paths.output_for(entry, pages[0], s.output, s.folder)
     if _settled(batch, report, target, origin):
         return report
@@ -107,14 +111,6 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
         noisy = [pages[0].units.from_grey(model.add(clean, [s.seed, k])) for k, clean in enumerate(references)]
     requests = _requests(s, report, pages, noisy) if s.strength > 0 else []
     return Prepared(report, target, pages, noisy, references, origin, requests)
-
-
-def _chosen(pages: list[images.Picture], page: int | None) -> list[images.Picture]:
-    if page is None:
-        return pages
-    if page > len(pages):
-        raise ValueError(f"has no page {page}: it has {len(pages)}")
-    return [pages[page - 1]]
 
 
 def _requests(s: Settings, report: Report, pages: list[images.Picture], noisy: list[np.ndarray]) -> list[Request]:
@@ -242,14 +238,14 @@ def _finish(batch: Batch, work: Prepared, results: list[Result]) -> None:
     if _write(batch, work, means):
         return
     mean = means[0]
+    std = results[0].std if results else np.zeros(mean.shape, np.float32)
     if s.std:
-        outputs.write_std(s.std, results[0].std if results else np.zeros(mean.shape, np.float32), scale.grey)
+        outputs.write_std(s.std, std, scale.grey)
     if s.residual:
         outputs.write_residual(s.residual, work.noisy[0] - mean, scale.grey)
     if s.samples:
-        none = np.empty((0, *mean.shape), np.float32)
-        std = results[0].std if results else np.zeros(mean.shape, np.float32)
-        outputs.write_samples(s.samples, mean, std, results[0].samples if results else none)
+        samples = results[0].samples if results else np.empty((0, *mean.shape), np.float32)
+        outputs.write_samples(s.samples, mean, std, samples)
     report.status = "done" if results else "copied"
     if work.target != paths.STANDARD:
         batch.taken[os.path.realpath(work.target)] = report.input

@@ -26,14 +26,10 @@ NAME = ".denoise-journal"
 _MOST_OPEN = 64  # files at a time, when every output has its journal beside it
 
 
-def digest(*parts: bytes) -> str:
-    """SHA-256 over the digests of the parts."""
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-
-
 def made_from(source: bytes, settings: dict[str, Any]) -> str:
     """The digest of an input and of everything that decides what becomes of it."""
-    return digest(source, json.dumps(settings, sort_keys=True, default=str).encode())
+    parts = (source, json.dumps(settings, sort_keys=True, default=str).encode())
+    return _sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
 
 
 class Journal:
@@ -100,15 +96,13 @@ class _File:
         self._file = open(path, "a+b", buffering=0)  # noqa: SIM115
         self.locked = set[str]()
         self._read, self._lines = 0, dict[tuple[str, str], str]()
-        self._rest = b""
 
     def lines(self) -> dict[tuple[str, str], str]:
         """(output, from) -> digest of the output; only what was appended since the last look is read."""
-        data = self._rest + os.pread(
-            self._file.fileno(), os.fstat(self._file.fileno()).st_size - self._read, self._read
-        )
-        self._read += len(data) - len(self._rest)
-        whole, _, self._rest = data.rpartition(b"\n")
+        handle = self._file.fileno()
+        data = os.pread(handle, os.fstat(handle).st_size - self._read, self._read)
+        whole = data[: data.rfind(b"\n") + 1]  # the rest may be being written, and is read again
+        self._read += len(whole)
         for line in whole.split(b"\n"):
             try:
                 entry = json.loads(line)

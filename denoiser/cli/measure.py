@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from denoiser import images, measure
+from denoiser import images, measure, panels
 from denoiser.cli.arguments import positive, whole, wrong
 from denoiser.cli.denoise import memory_size
-from denoiser.data import install
 from denoiser.files import label, write_bytes
 from denoiser.noise import Noise, measure_noise
 from denoiser.particles import Item, Number, draw_particles, line_item, mask_item, numbers, read_mask, to_csv
@@ -31,24 +29,27 @@ examples:
 positions are in pixels from the upper left corner; numbers are in the picture's own units"""
 
 
-def _numbers(text: str) -> tuple[float, ...]:
+def _four(kind: str, text: str) -> tuple[str, tuple[float, ...]]:
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
         values = ()
     if len(values) != 4 or not np.isfinite(values).all():
         raise argparse.ArgumentTypeError(f"must be four numbers such as 10,20,30,40, got {text!r}")
-    return values
+    return kind, values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to measure, in which picture, and how it is denoised."""
     add = parser.add_argument
     add("file", metavar="FILE", help="a noisy picture")
-    add("--region", dest="items", action=_Item, metavar="X,Y,W,H", help="a rectangle: its corner, width and height")
-    add("--ellipse", dest="items", action=_Item, metavar="X,Y,W,H", help="the ellipse in such a rectangle")
-    add("--mask", dest="items", action=_Item, metavar="FILE", help="a picture of the same size; what is not 0 counts")
-    add("--line", dest="items", action=_Item, metavar="X1,Y1,X2,Y2", help="a profile along a line")
+    for kind, parse, metavar, meaning in (  # in one list, in the order they are named
+        ("region", partial(_four, "region"), "X,Y,W,H", "a rectangle: its corner, width and height"),
+        ("ellipse", partial(_four, "ellipse"), "X,Y,W,H", "the ellipse in such a rectangle"),
+        ("mask", lambda name: ("mask", name), "FILE", "a picture of the same size; what is not 0 counts"),
+        ("line", partial(_four, "line"), "X1,Y1,X2,Y2", "a profile along a line"),
+    ):
+        add(f"--{kind}", dest="items", action="append", type=parse, metavar=metavar, help=meaning)
     add("--level", type=float, default=0.9, metavar="P", help="probability of the intervals (default 0.9)")
     add("--csv", metavar="FILE", help="the numbers for other programs")
     add("--plot", metavar="FILE", help="profiles with their bands, or means with their error bars, as PNG")
@@ -59,18 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--prior", help="what pictures look like (default: what `denoise run` takes)")
     add("--seed", type=whole(0), default=0, metavar="N", help="of the random numbers (default 0)")
     add("--memory", type=memory_size, metavar="SIZE", help="for large regions")
-
-
-class _Item(argparse.Action):
-    """Regions and lines in the order they were named."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
-        kind = (option_string or "").lstrip("-")
-        try:
-            value = values if kind == "mask" else _numbers(values)
-        except argparse.ArgumentTypeError as error:
-            parser.error(f"argument {option_string}: {error}")
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), (kind, value)])
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,8 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     picture = images.read(arguments.file)
     items = [_item(f"{kind} {n}", kind, value, picture) for n, (kind, value) in enumerate(arguments.items, 1)]
     scale, axis = picture.units, picture.channel_axis
-    noise = measure_noise(picture.pixels, axis, scale)
-    if arguments.sigma is not None:
+    if arguments.sigma is None:
+        noise = measure_noise(picture.pixels, axis, scale)
+    else:
         noise = Noise.flat(arguments.sigma).in_units(scale.grey, scale.black)
     if not noise.level > 0:
         raise ValueError(f"{label(arguments.file)}: no noise was found in it; give --sigma")
@@ -143,14 +133,10 @@ _INK = {"": "#2563c9", "red": "#c43c39", "green": "#3a8f4d", "blue": "#2563c9"}
 
 def plot(found: list[Number], level: float) -> bytes:
     """Profiles with their bands above, means with their error bars below, as PNG."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError(f"--plot needs matplotlib: {install('plots')}") from None
     profiles = list(dict.fromkeys((n.item, n.channel) for n in found if n.distance is not None))
     means = [n for n in found if n.distance is None and n.quantity == "mean"]
     parts = [bool(profiles), bool(means)]
-    figure = Figure(figsize=(7, 3.2 * sum(parts)), layout="constrained")
+    figure = panels.new_figure((7, 3.2 * sum(parts)), "--plot needs")
     axes = list(np.atleast_1d(figure.subplots(sum(parts), 1)))
     if profiles:
         axis = axes.pop(0)
@@ -169,6 +155,4 @@ def plot(found: list[Number], level: float) -> bytes:
         axis.set_yticks(range(len(means)), names)
         axis.invert_yaxis()
         axis.set(xlabel=f"mean, with its {100 * level:g} % interval")
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=130)
-    return out.getvalue()
+    return panels.file_of(figure, format="png", dpi=130)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
-from denoiser import images
-from denoiser.cli.noise_plot import plot
+from denoiser import images, panels
 from denoiser.cli.paths import STANDARD, expand
 from denoiser.files import label, same_file, write_bytes
 from denoiser.noise import Noise, measure_noise
@@ -97,3 +97,27 @@ def row(noise: Noise) -> str:
     colour = f"{max(p.area for p in planes[1:]) ** 0.5:6.1f}" if len(planes) > 1 else f"{'-':>6}"
     grain = planes[0].area ** 0.5
     return f"{noise.level:6.2f} {ends[0]:6.2f} {ends[1]:6.2f} {near} {grain:5.1f} {colour} {noise.confidence:5.0%}"
+
+
+def plot(measured: list[tuple[str, Noise]], target: str) -> bytes:
+    """A file of the kind that `target` ends with: a curve for each noise, three of a colour picture."""
+    figure = panels.new_figure((6, 4), "a plot needs")
+    axes = figure.add_subplot(
+        xlabel="brightness (grey levels)", ylabel="standard deviation (grey levels)", xlim=(0, 255)
+    )
+    for number, (name, noise) in enumerate(measured):
+        grey = 255 / noise.white
+        colours = ["tab:red", "tab:green", "tab:blue"] if len(noise.channels) == 3 else [f"C{number}"]
+        for channel, colour in zip(noise.channels, colours, strict=True):
+            style = "-" if len(measured) == 1 or len(noise.channels) == 1 else ["-", "--", ":", "-."][number % 4]
+            x = [b * grey for b in channel.brightness]
+            y = [s * grey for s in channel.sigma]
+            named = name if colour == colours[0] else None
+            axes.plot([0, *x, 255], [y[0], *y, y[-1]], style, color=colour, alpha=0.3)
+            axes.plot(x, y, style, color=colour, marker=".", label=named)
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize="small")
+    kind = Path(target).suffix.lower().lstrip(".") or "png"
+    if kind not in figure.canvas.get_supported_filetypes():
+        raise ValueError(f"cannot draw a plot as {kind!r}; name it .png, .svg or .pdf")
+    return panels.file_of(figure, format=kind, dpi=150)

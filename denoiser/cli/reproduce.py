@@ -7,14 +7,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
-from denoiser.cli import table1
+from denoiser import executors
 from denoiser.cli.arguments import whole, wrong
-from denoiser.cli.evaluate import add_workers
+from denoiser.cli.evaluate import add_workers, compute, make_executor
 from denoiser.cli.paths import prepare_folder
 from denoiser.cli.progress import duration, patiently
+from denoiser.evaluation import load_truths, read_rows
+from denoiser.evaluation.rows import CSV, Results
 
 #: The experiments that write a figure: name -> (the module whose `run(setting)` returns a Report, a line for the user).
 EXPERIMENTS: dict[str, tuple[str, str]] = {
@@ -81,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         if getattr(arguments, name) != arguments.defaults[name]:
             wrong(f"--{name.replace('_', '-')} is no option of {arguments.name}")
     if arguments.name == TABLE:
-        return table1.run(arguments)
+        return _table(arguments)
     picture = not arguments.no_figure
     if picture:
         report.check_drawing(", or use --no-figure")
@@ -96,6 +99,31 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{found.title} ({duration(seconds)})")
     print("\n".join(f"- {line}" for line in found.found))
     print(f"written: {', '.join(map(str, files))}")
+    return 0
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    """Compute the rows of the table that are missing, and write the page that shows them."""
+    from denoiser.paper import report, results_page, table1
+
+    report.check_drawing()
+    results_page.check_page(arguments.dir)
+    if arguments.rows is not None:
+        if arguments.images != arguments.defaults["images"]:
+            wrong("--rows and --images do not go together")
+        rows = read_rows(arguments.rows)
+    else:
+        if arguments.images is None:
+            wrong("--images FOLDER: the folder of clean pictures is needed, or --rows FILE")
+        truths = load_truths(arguments.images)[: 2 if arguments.quick else None]
+        cases = table1.plan_table(truths, (50,) if arguments.quick else (50, 100))
+        os.makedirs(arguments.dir / "results", exist_ok=True)
+        with executors.opened(make_executor(arguments)) as executor:
+            file = Results(arguments.dir / "results" / "rows.csv", CSV, {case.key for case in cases}, resume=True)
+            with closing(file):
+                rows = compute(cases, truths, [file], executor, arguments.quiet)
+    made = results_page.write_report(rows, arguments.dir)
+    print(f"{table1.markdown(table1.lines(rows))}\n{table1.WHY}\n\n{made[-1]} has it all")
     return 0
 
 

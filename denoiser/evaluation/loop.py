@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-
-import numpy as np
 
 from denoiser.evaluation.plan import Case, Images, Truth, load_truths, make_plan
 from denoiser.evaluation.rows import Row
@@ -52,6 +51,7 @@ def evaluate(
     executor: any of `concurrent.futures`, `denoiser.executors.Cluster`, or None for one row after the other, here.
     progress: called with a Step after every row.
 
+    >>> import numpy as np
     >>> flat = {"flat": np.full((16, 16), 100.0)}
     >>> [row] = evaluate(flat, ["tv"], [10])
     >>> row.image, row.method, row.psnr > 30
@@ -77,8 +77,10 @@ def run_cases(
     todo = [case for case in cases if case.key not in rows]
     clock = _Clock(todo)
     failures: list[tuple[Case, BaseException]] = []
-    pixels = _Pixels(truths)
-    for case, future in completed(executor, run_case, ((case, (case, pixels[case.number])) for case in todo)):
+    by_number = {truth.number: truth for truth in truths}
+    # of one image at a time: cases come image by image, and all images may not fit into memory
+    pixels = lru_cache(1)(lambda number: by_number[number].pixels())
+    for case, future in completed(executor, run_case, ((case, (case, pixels(case.number))) for case in todo)):
         error = future.exception()
         if error is not None:
             failures.append((case, error))
@@ -92,19 +94,6 @@ def run_cases(
         what = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{len(failures)} of {len(cases)} rows failed; the first, {case}: {what}")
     return [rows[case.key] for case in cases]
-
-
-class _Pixels:
-    """The pixels of one image at a time: cases come image by image, and all images may not fit into memory."""
-
-    def __init__(self, truths: Sequence[Truth]) -> None:
-        self._truths = {truth.number: truth for truth in truths}
-        self._number, self._pixels = -1, np.empty(0)
-
-    def __getitem__(self, number: int) -> np.ndarray:
-        if number != self._number:
-            self._number, self._pixels = number, self._truths[number].pixels()
-        return self._pixels
 
 
 class _Clock:

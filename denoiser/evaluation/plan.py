@@ -14,7 +14,7 @@ import numpy as np
 from denoiser import images
 from denoiser.evaluation.rows import noise_words
 from denoiser.files import label
-from denoiser.noise import NoiseModel, parse_noise
+from denoiser.noise import parse_noise
 from denoiser.presets import choose
 from denoiser.priors import Prior
 from denoiser.run import identity
@@ -127,11 +127,6 @@ class Case:
     key: str
 
     @property
-    def noise_seed(self) -> list[int]:
-        """Seed of the noise. With seed 0 it equals the image's number, the convention of the published figures."""
-        return [self.number, self.seed]
-
-    @property
     def prior_name(self) -> str:
         """The name for the row: a peer knows no prior."""
         return self.prior.name if self.sampler.uses_prior else ""
@@ -140,11 +135,6 @@ class Case:
     def group(self) -> tuple[str, str, int | None, float, str]:
         """Rows of one group are averaged."""
         return self.method, self.prior_name, self.particles, self.sigma, self.noise
-
-    @property
-    def model(self) -> NoiseModel:
-        """The noise to add."""
-        return parse_noise(self.sigma if self.noise == "white" else self.noise)
 
     def __str__(self) -> str:
         count = f" with {self.particles} particles" if self.particles else ""

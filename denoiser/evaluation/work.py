@@ -11,7 +11,7 @@ import numpy as np
 from denoiser import metrics, threads
 from denoiser.evaluation.plan import Case
 from denoiser.evaluation.rows import Row
-from denoiser.noise import Noise, estimate_noise
+from denoiser.noise import Noise, estimate_noise, parse_noise
 from denoiser.run import Request
 from denoiser.samplers import METHODS
 
@@ -26,10 +26,12 @@ def run_case(case: Case, pixels: np.ndarray) -> Row:
     """Add the noise, denoise, compare. The result depends on nothing but the arguments."""
     truth = np.asarray(pixels, dtype=np.float64)
     axis = -1 if truth.ndim == 3 else None
-    noisy = case.model.add(truth, case.noise_seed)
+    model = parse_noise(case.sigma if case.noise == "white" else case.noise)
+    # with seed 0 that of the noise equals the image's number, the convention of the published figures
+    noisy = model.add(truth, [case.number, case.seed])
     noise: float | Noise = case.sigma
     if case.noise != "white":
-        noise = case.model.noise or estimate_noise(noisy, axis, 255)
+        noise = model.noise or estimate_noise(noisy, axis, 255)
     level = noise.level if isinstance(noise, Noise) else noise
     _warm_up(case)
     forgotten = _forget_peak()

@@ -24,14 +24,13 @@ import numpy as np
 from denoiser import files
 from denoiser.files import same_file
 from denoiser.images import heif, pillow, png, pnm, tiff, tiff_write
-from denoiser.images.picture import Picture, remarked, upright, with_units
+from denoiser.images.picture import SUFFIXES, Picture, remarked, upright, with_units
 
 __all__ = [
     "MAX_PIXELS",
     "SUFFIXES",
     "Picture",
     "check_target",
-    "encode",
     "encode_stack",
     "lost",
     "read",
@@ -47,21 +46,6 @@ __all__ = [
 ]
 
 MAX_PIXELS = 200_000_000  # the largest cameras have 150 million
-SUFFIXES = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-    ".bmp": "BMP",
-    ".pgm": "PNM",
-    ".ppm": "PNM",
-    ".pnm": "PNM",
-    ".avif": "AVIF",
-    ".heic": "HEIF",
-    ".heif": "HEIF",
-}
 _MAX_SIDE = {"JPEG": 65500, "WEBP": 16383, "AVIF": 16384, "HEIF": 16384}
 _DEEP = {"PNG", "PNM", "HEIF"}  # formats of up to 16 bits a sample; TIFF holds any numbers
 _ROWS = 256
@@ -185,7 +169,7 @@ def write(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> N
     written lossless; JPEG at quality 95 without subsampling, or finer where the original was finer.
     A file is replaced as a whole or not at all; see `files.write_bytes` for links and permissions.
     """
-    files.write_bytes(target, encode(target, pixels, like))
+    write_stack(target, [pixels], [like])
 
 
 def write_stack(target: str | Path | BinaryIO, pages: list[np.ndarray], like: list[Picture]) -> None:
@@ -197,28 +181,22 @@ def encode_stack(target: str | Path | BinaryIO, pages: list[np.ndarray], like: l
     """The bytes that `write_stack` would write."""
     if len(pages) != len(like) or not pages:
         raise ValueError(f"a stack of {len(like)} pictures cannot be written with {len(pages)}")
-    if len(pages) == 1:
-        return encode(target, pages[0], like[0])
-    if any(check_target(target, picture) != "TIFF" for picture in like):
+    codecs = {check_target(target, picture) for picture in like}
+    if len(pages) > 1 and codecs != {"TIFF"}:
         raise ValueError(f"{files.label(target)}: only TIFF can hold a stack of pictures; use .tif")
-    return tiff_write.encode(
-        [(_values(*pair, "TIFF"), pair[1].alpha, pair[1]) for pair in zip(pages, like, strict=True)]
-    )
-
-
-def encode(target: str | Path | BinaryIO, pixels: np.ndarray, like: Picture) -> bytes:
-    """The bytes that `write` would write."""
-    codec = check_target(target, like)
-    if codec not in ("PNG", "TIFF", "PNM", "HEIF"):  # unnamed: a copy of a large picture that Pillow lets go
-        return pillow.encode(_values(pixels, like, codec), like.alpha, codec, like)
-    values = _values(pixels, like, codec)
-    if codec == "PNG":
-        return png.encode(values, like.alpha, like)
+    codec, pixels, first = codecs.pop(), pages[0], like[0]
     if codec == "TIFF":
-        return tiff_write.encode([(values, like.alpha, like)])
+        return tiff_write.encode(
+            [(_values(*pair, codec), pair[1].alpha, pair[1]) for pair in zip(pages, like, strict=True)]
+        )
+    if codec == "PNG":
+        return png.encode(_values(pixels, first, codec), first.alpha, first)
     if codec == "PNM":
-        return pnm.encode(values, int(_largest(like)))
-    return heif.encode(values, like.alpha, like)
+        return pnm.encode(_values(pixels, first, codec), int(_largest(first)))
+    if codec == "HEIF":
+        return heif.encode(_values(pixels, first, codec), first.alpha, first)
+    # the values have no name here: a copy of a large picture that Pillow lets go
+    return pillow.encode(_values(pixels, first, codec), first.alpha, codec, first)
 
 
 def _largest(like: Picture) -> float:

@@ -35,18 +35,13 @@ Value: TypeAlias = "Entry | Directory"
 Directory: TypeAlias = "dict[int, Value]"
 
 
-def short(value: int, order: str) -> Entry:
-    """A value of the type SHORT."""
-    return Entry(3, 1, struct.pack(f"{order}H", value))
-
-
 def shorts(values: list[int], order: str) -> Entry:
-    """Several of the type SHORT."""
+    """Whole numbers of the type SHORT."""
     return Entry(3, len(values), struct.pack(f"{order}{len(values)}H", *values))
 
 
 def longs(values: list[int], order: str) -> Entry:
-    """Several of the type LONG."""
+    """Whole numbers of the type LONG."""
     return Entry(4, len(values), struct.pack(f"{order}{len(values)}I", *values))
 
 

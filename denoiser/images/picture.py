@@ -10,17 +10,24 @@ import numpy as np
 
 from denoiser.images import exif
 from denoiser.images.exif import Value
-from denoiser.units import Claim, Units, units
+from denoiser.units import Units, units
 
 _DESCRIPTION = 270  # TIFF's tag
-SUFFIX = {
-    "PNG": ".png",
-    "JPEG": ".jpg",
-    "TIFF": ".tif",
-    "WEBP": ".webp",
-    "BMP": ".bmp",
-    "AVIF": ".avif",
-    "HEIF": ".heic",
+#: Formats by the ends of names; of several, the usual one first.
+SUFFIXES = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+    ".bmp": "BMP",
+    ".pgm": "PNM",
+    ".ppm": "PNM",
+    ".pnm": "PNM",
+    ".avif": "AVIF",
+    ".heic": "HEIF",
+    ".heif": "HEIF",
 }
 
 
@@ -36,7 +43,7 @@ class Picture:
 
     pixels: np.ndarray
     alpha: np.ndarray | None = None
-    claim: Claim | None = None
+    claim: Units | None = None
     scale: Units | None = None
     largest: float | None = None  # what the file's samples can hold, where that is less than their type: 2**12 - 1
     format: str = "PNG"  # PNG, JPEG, TIFF, WEBP, BMP, PNM, AVIF or HEIF
@@ -59,12 +66,7 @@ class Picture:
     @cached_property
     def units(self) -> Units:
         """Black and white, decided by `denoiser.units`; a ValueError of one line if that cannot be."""
-        if self.scale is not None:
-            return self.scale
-        try:
-            return units(self.pixels, claim=self.claim)
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}" if self.name else str(error)) from None
+        return self.scale or with_units([self])[0].units
 
     @property
     def white(self) -> float:
@@ -89,7 +91,9 @@ class Picture:
     @property
     def suffix(self) -> str:
         """The usual end of the name of such a file."""
-        return SUFFIX.get(self.format) or (".pgm" if self.pixels.ndim == 2 else ".ppm")
+        if self.format == "PNM":
+            return ".pgm" if self.pixels.ndim == 2 else ".ppm"
+        return next(suffix for suffix, name in SUFFIXES.items() if name == self.format)
 
 
 def with_units(pictures: list[Picture], white: float | None = None, black: float | None = None) -> list[Picture]:
@@ -156,7 +160,7 @@ def upright(picture: Picture) -> Picture:
 
     tags = dict(picture.tags)
     if exif.ORIENTATION in tags:
-        tags[exif.ORIENTATION] = exif.short(1, order)
+        tags[exif.ORIENTATION] = exif.shorts([1], order)
     if on_its_side:
         swapped = dict(zip(exif.RESOLUTIONS, (tags.get(tag) for tag in reversed(exif.RESOLUTIONS)), strict=True))
         tags |= {tag: value for tag, value in swapped.items() if value is not None}

@@ -19,6 +19,12 @@ from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
 _LOCK = threading.Lock()
 _SAMPLES = {"L": "L", "LA": "LA", "1": "L", "RGB": "RGB", "RGBA": "RGBA", "RGBX": "RGB", "YCbCr": "RGB"}
 _QUALITY = 95  # of JPEG and AVIF
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "JPEG": {"subsampling": 0},
+    "WEBP": {"lossless": True, "exact": True, "quality": 40, "method": 2},
+    "AVIF": {"quality": _QUALITY, "subsampling": "4:4:4"},
+    "BMP": {},
+}
 _MERELY = ("unsupported", "not supported", "not implemented", "cannot handle", "unknown")  # Pillow's words, not damage
 
 
@@ -113,32 +119,25 @@ def _bytes(value: object) -> bytes:
 def encode(pixels: np.ndarray, alpha: np.ndarray | None, codec: str, like: Picture) -> bytes:
     """JPEG, WebP, BMP or AVIF of 8-bit pixels with the metadata of `like`."""
     values = join_alpha(pixels, alpha)
+    no_grey = codec in ("WEBP", "AVIF") or (codec == "BMP" and alpha is not None)
+    if no_grey and values.shape[2] < 3:
+        values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
     if codec == "BMP" and alpha is not None:
         return _alpha_bmp(values, like)
-    if codec in ("WEBP", "AVIF") and values.shape[2] < 3:  # they have no grey
-        values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
-    options: dict[str, Any] = {}
-    if codec in ("JPEG", "WEBP", "AVIF"):
-        options = {"exif": jpeg.EXIF_MARK + like.exif if like.exif else b"", "icc_profile": like.icc or None}
-        if like.xmp:
-            options["xmp"] = like.xmp
-    if codec == "JPEG":
-        options |= {"subsampling": 0, **_tables(like)}
-    if codec == "WEBP":
-        options |= {"lossless": True, "exact": True, "quality": 40, "method": 2}
-    if codec == "JPEG" and like.format == "JPEG":
-        options = {"subsampling": 0, **_tables(like)}  # the rest comes from its own segments
-    if codec == "AVIF":
-        options |= {"quality": _QUALITY, "subsampling": "4:4:4"}
-    if codec in ("WEBP", "AVIF") and like.icc[16:20] == b"GRAY":
-        options["icc_profile"] = None  # does not fit pixels that had to become RGB
+    options = _OPTIONS[codec] | (_tables(like) if codec == "JPEG" else {})
+    again = codec == like.format == "JPEG"  # what it holds besides comes from its own segments
+    if codec != "BMP" and not again:
+        misfit = no_grey and like.icc[16:20] == b"GRAY"  # of pixels that had to become RGB
+        options["exif"] = jpeg.EXIF_MARK + like.exif if like.exif else b""
+        options["icc_profile"] = None if misfit else like.icc or None
+        options |= {"xmp": like.xmp} if like.xmp else {}
     if like.dpi and codec in ("JPEG", "BMP"):
         options["dpi"] = like.dpi
     out = io.BytesIO()
     image = Image.fromarray(np.squeeze(values, 2) if values.shape[2] == 1 else values)
     del pixels, values  # Pillow has its own copy
     image.save(out, codec, **options)
-    if codec == "JPEG" and like.format == "JPEG":
+    if again:
         return jpeg.with_segments(out.getvalue(), list(like.chunks), like.exif) + like.trailer
     return out.getvalue()
 
@@ -158,8 +157,6 @@ def _tables(like: Picture) -> dict[str, Any]:
 def _alpha_bmp(values: np.ndarray, like: Picture) -> bytes:
     """A BMP with alpha, which Pillow can read but not write: 32 bits, masks in a version 4 header."""
     height, width = values.shape[:2]
-    if values.shape[2] == 2:
-        values = np.concatenate([values[..., :1]] * 3 + [values[..., 1:]], axis=2)
     body = values[::-1, :, [2, 1, 0, 3]].tobytes()
     across, down = (round(dpi / 0.0254) for dpi in like.dpi or (0, 0))
     masks = struct.pack("<4I", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)

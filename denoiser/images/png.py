@@ -14,7 +14,7 @@ import numpy as np
 
 from denoiser.images import pillow
 from denoiser.images.picture import Picture, check_size, join_alpha, split_alpha
-from denoiser.units import Claim
+from denoiser.units import Units
 
 XMP_MARK = b"XML:com.adobe.xmp\0\0\0\0\0"
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -108,10 +108,10 @@ def _profile(body: bytes) -> bytes:
     return profile if name and unpacker.eof else b""
 
 
-def _claim(body: bytes, pixels: np.ndarray) -> Claim | None:
+def _claim(body: bytes, pixels: np.ndarray) -> Units | None:
     """White by the significant bits, for programs that do not shift them to the top as the format demands."""
     bits = max(body, default=16)
-    return Claim(0.0, 2.0**bits - 1, f"{bits} significant bits") if 8 <= bits < 16 and pixels.max() < 2**bits else None
+    return Units(0.0, 2.0**bits - 1, f"{bits} significant bits") if 8 <= bits < 16 and pixels.max() < 2**bits else None
 
 
 def _dpi(body: bytes) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from denoiser.images.picture import Picture, check_size
-from denoiser.units import Claim
+from denoiser.units import Units
 
 _HEADER = re.compile(rb"P([1-6])" + rb"((?:\s|#[^\n\r]*[\n\r])+)(\d{1,9})" * 2)
 _MAXIMUM = re.compile(rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})")
@@ -51,7 +51,7 @@ def decode(data: bytes, max_pixels: int) -> Picture:
     odd = white not in (255, 65535)
     return Picture(
         pixels,
-        claim=Claim(0.0, float(white), "as the file's header says") if odd else None,
+        claim=Units(0.0, float(white), "as the file's header says") if odd else None,
         largest=float(white) if odd else None,
         format="PNM",
         mode="1-bit" if kind in (1, 4) else "",

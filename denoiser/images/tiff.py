@@ -12,7 +12,7 @@ from denoiser.images import exif, tiff_pixels
 from denoiser.images.exif import Directory, Entry
 from denoiser.images.picture import Picture, check_size, split_alpha
 from denoiser.images.tiff_pixels import BITS, COMPRESSION, HEIGHT, PHOTOMETRIC, SAMPLES, WIDTH, Page
-from denoiser.units import Claim
+from denoiser.units import Units
 
 SUBFILE, SUB_IFDS, DESCRIPTION, DNG_VERSION = 254, 330, 270, 50706
 EXTRA, XMP, ICC, RESOLUTION_UNIT = 338, 700, 34675, 296
@@ -114,14 +114,14 @@ def _picture(data: bytes, page: Page, notes: tuple[str, ...]) -> Picture:
     )
 
 
-def _claim(page: Page, dtype: np.dtype, bits: int) -> Claim | None:
+def _claim(page: Page, dtype: np.dtype, bits: int) -> Units | None:
     """What the file says of black and white; that a type's largest value is white says nothing."""
     most = float(np.iinfo(dtype).max) if dtype.kind in "ui" else np.inf
     for low, high in LIMITS:
         white, black = (page.values(tag)[:1] for tag in (high, low))
         if white and (black or (0.0,))[0] < white[0] < most:
-            return Claim((black or (0.0,))[0], white[0], "as the file says: MaxSampleValue")
-    return Claim(0.0, 2.0**bits - 1, f"{bits} bits") if 8 < bits < 8 * dtype.itemsize and dtype.kind == "u" else None
+            return Units((black or (0.0,))[0], white[0], "as the file says: MaxSampleValue")
+    return Units(0.0, 2.0**bits - 1, f"{bits} bits") if 8 < bits < 8 * dtype.itemsize and dtype.kind == "u" else None
 
 
 def _dpi(tags: Directory, order: str) -> tuple[float, float] | None:

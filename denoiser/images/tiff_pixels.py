@@ -189,8 +189,8 @@ def _decoder(page: Page, compression: int, down: int) -> Any:
         raise ValueError(_missing(f"TIFF compression {_NAMES[compression]}"))
     order = page.order
     tags = {tag: page.tags[tag] for tag in _SLIM if tag in page.tags}
-    tags[PHOTOMETRIC] = exif.short(page.photometric, order)
-    tags[COMPRESSION] = exif.short(_NONE if ours else compression, order)
+    tags[PHOTOMETRIC] = exif.shorts([page.photometric], order)
+    tags[COMPRESSION] = exif.shorts([_NONE if ours else compression], order)
     if ours:
         tags.pop(FILL_ORDER, None)  # turned before they are unpacked
     if not page.tiled:

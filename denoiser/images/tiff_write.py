@@ -64,18 +64,18 @@ def _page(
         tiff_pixels.WIDTH: exif.longs([width], order),
         tiff_pixels.HEIGHT: exif.longs([height], order),
         tiff_pixels.BITS: exif.shorts([8 * samples.itemsize] * count, order),
-        tiff_pixels.COMPRESSION: exif.short(8 if packed else 1, order),
-        tiff_pixels.PHOTOMETRIC: exif.short(1 if count < 3 else 2, order),
+        tiff_pixels.COMPRESSION: exif.shorts([8 if packed else 1], order),
+        tiff_pixels.PHOTOMETRIC: exif.shorts([1 if count < 3 else 2], order),
         tiff_pixels.STRIP_OFFSETS: exif.longs([0] * len(strips), order),
-        tiff_pixels.SAMPLES: exif.short(count, order),
+        tiff_pixels.SAMPLES: exif.shorts([count], order),
         tiff_pixels.ROWS_PER_STRIP: exif.longs([step], order),
         tiff_pixels.STRIP_COUNTS: exif.longs([len(strip) for strip in strips], order),
         tiff_pixels.SAMPLE_FORMAT: exif.shorts([_KIND[samples.dtype.kind]] * count, order),
     }
     if differences:
-        tags[tiff_pixels.PREDICTOR] = exif.short(2, order)
+        tags[tiff_pixels.PREDICTOR] = exif.shorts([2], order)
     if alpha is not None:
-        tags[EXTRA] = exif.short(1 if like and like.premultiplied else 2, order)
+        tags[EXTRA] = exif.shorts([1 if like and like.premultiplied else 2], order)
     if like is not None and like.format == "TIFF" and like.largest and not any(high in tags for _, high in LIMITS):
         tags[LIMITS[0][1]] = exif.longs([int(like.largest)] * count, order)  # twelve bits stay known as twelve
     return strips, tags
@@ -94,5 +94,5 @@ def _tags(like: Picture) -> tuple[Directory, str]:
     if like.dpi:
         for tag, dpi in zip(exif.RESOLUTIONS, like.dpi, strict=True):
             tags[tag] = Entry(5, 1, struct.pack(f"{order}II", min(round(dpi * 1000), 2**32 - 1), 1000))
-        tags[RESOLUTION_UNIT] = exif.short(2, order)
+        tags[RESOLUTION_UNIT] = exif.shorts([2], order)
     return tags, order

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from denoiser import images
 from denoiser.api import denoise
+from denoiser.data import data_folder
 from denoiser.evaluation.averages import table
 from denoiser.metrics import psnr, ssim
 from denoiser.noise import add_noise
-from denoiser.paper.photographs import grey_photograph, rescaled
 from denoiser.paper.report import Report, Setting
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ SIGMA = 10.0
 PARTICLES = 50
 FULL_SIDE, QUICK_SIDE = 256, 96  # the longer side of the picture, pixels
 PATCH = 50
+BUNDLED = "camera.png"  # the cameraman, public domain, in the place of Lena
+_LUMA = np.array([0.299, 0.587, 0.114])
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "MAP": ("map", {}),
@@ -27,6 +30,21 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "Aux. Gibbs": ("gibbs", {"samples": PARTICLES, "chains": 1}),
     "MP-SVGD": ("mp-svgd", {"particles": PARTICLES}),
 }
+
+
+def grey_photograph(setting: Setting) -> tuple[str, np.ndarray]:
+    """(name, grey picture on the 0-255 scale) of the picture that the setting names, or of the bundled one."""
+    path = setting.image or data_folder("sample_images") / BUNDLED
+    picture = images.read(path)
+    values = picture.pixels / picture.grey
+    return path.name, values if values.ndim == 2 else values @ _LUMA
+
+
+def rescaled(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The picture at another size, smoothed first."""
+    from skimage.transform import resize  # slow to import
+
+    return np.asarray(resize(picture, (height, width), anti_aliasing=True))
 
 
 def run(setting: Setting) -> Report:

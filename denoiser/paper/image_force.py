@@ -8,9 +8,9 @@ import numpy as np
 
 from denoiser.evaluation.averages import table
 from denoiser.noise import add_noise
+from denoiser.paper.denoising import grey_photograph, rescaled
 from denoiser.paper.force import draw
 from denoiser.paper.methods import STEIN
-from denoiser.paper.photographs import grey_photograph, rescaled
 from denoiser.paper.report import Report, Setting, slope
 from denoiser.posterior import Posterior
 from denoiser.priors import load_prior

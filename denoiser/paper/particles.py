@@ -12,7 +12,7 @@ from denoiser.paper.grid import GridMRF, draw_y
 from denoiser.paper.marginals import describe
 from denoiser.paper.methods import METHODS, infer
 from denoiser.paper.report import Report, Setting, by, curve
-from denoiser.paper.truth import SHAPE, Truth, TruthScale, ground_truth, scale_of
+from denoiser.paper.truth import SHAPE, TruthScale, ground_truth, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,25 +39,6 @@ def paper_functions(nodes: int, rng: np.random.Generator) -> Functions:
     }
 
 
-def squared_errors(
-    grid: GridMRF, truth: Truth, functions: Functions, cases: Sequence[Case], iterations: int, setting: Setting
-) -> list[dict[str, Any]]:
-    """Mean squared error over nodes for each case and test function."""
-    true = {name: [truth.marginals.expect(f) for f in family] for name, family in functions.items()}
-    work = [count**2 if name.startswith("MP") else 2000 for name, count, _ in cases]
-
-    def one(name: str, count: int, run_: int) -> dict[str, Any]:
-        rng = np.random.default_rng([setting.seed, run_, count])
-        marginals = infer(grid, name, count, iterations, truth.draws, rng)
-        row: dict[str, Any] = {"method": name, "M": count, "run": run_}
-        for key, family in functions.items():
-            pairs = zip(family, true[key], strict=True)
-            row[key] = float(np.mean([(marginals.expect(f) - value) ** 2 for f, value in pairs]))
-        return row
-
-    return setting.parallel(one, cases, "{}, M = {}", work)
-
-
 def averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """One row a method and M: means over runs and their standard errors (columns that end in " +-")."""
     found = []
@@ -72,13 +53,25 @@ def averages(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def experiment(setting: Setting, cases: Sequence[Case], scale: TruthScale) -> list[dict[str, Any]]:
-    """Averages of the cases on one grid."""
+    """Mean squared errors over the nodes of one grid, averaged over the runs of each method and M."""
     rng = np.random.default_rng(setting.seed)
     grid = GridMRF(draw_y(SHAPE, rng))
     first, rest = setting.share(0, 0.2), setting.share(0.2, 1)
     truth = ground_truth(grid, scale.samples, scale.burn_in, rng, lambda share: first.tell("truth", share))
     functions = paper_functions(grid.size, rng)
-    return averages(squared_errors(grid, truth, functions, cases, scale.iterations, rest))
+    true = {name: [truth.marginals.expect(f) for f in family] for name, family in functions.items()}
+    work = [count**2 if name.startswith("MP") else 2000 for name, count, _ in cases]
+
+    def one(name: str, count: int, run_: int) -> dict[str, Any]:
+        own = np.random.default_rng([setting.seed, run_, count])
+        marginals = infer(grid, name, count, scale.iterations, truth.draws, own)
+        row: dict[str, Any] = {"method": name, "M": count, "run": run_}
+        for key, family in functions.items():
+            pairs = zip(family, true[key], strict=True)
+            row[key] = float(np.mean([(marginals.expect(f) - value) ** 2 for f, value in pairs]))
+        return row
+
+    return averages(rest.parallel(one, cases, "{}, M = {}", work))
 
 
 def run(setting: Setting) -> Report:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from denoiser import threads
-from denoiser.data import install
+from denoiser.panels import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,16 +83,9 @@ class Report:
 def check_drawing(otherwise: str = "") -> None:
     """Say now, not after an hour of computing, that there can be no figures."""
     try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise ValueError(f"figures need matplotlib: {install('plots')}{otherwise}") from None
-
-
-def new_figure(size: tuple[float, float]) -> Figure:
-    """A figure of so many inches; without pyplot, so no window system and no state that others share."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained")
+        new_figure((1, 1))
+    except ValueError as error:
+        raise ValueError(f"{error}{otherwise}") from None
 
 
 def paths(folder: Path, name: str, picture: bool) -> list[Path]:
@@ -107,7 +100,8 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
         columns = list(dict.fromkeys(key for row in report.rows for key in row))
         table = csv.DictWriter(stream, columns, lineterminator="\n")
         table.writeheader()
-        table.writerows({key: _short(value) for key, value in row.items()} for row in report.rows)
+        six = ({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in row.items()} for row in report.rows)
+        table.writerows(six)
     lines = [f"# {report.title}", "", f"Made by `{command}`. {report.setting}", ""]
     if len(files) > 2:
         lines += [f"![{report.title}]({name}.png)", ""]
@@ -121,11 +115,6 @@ def write(report: Report, folder: Path, name: str, command: str, picture: bool) 
         lines += ["", table_lines]
     files[1].write_text("\n".join(lines) + "\n", encoding="utf-8")
     return files
-
-
-def _short(value: Any) -> Any:
-    """Six digits of a real number."""
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def by(rows: Sequence[dict[str, Any]], *columns: str) -> dict[tuple, list[dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +10,13 @@ import numpy as np
 from denoiser.evaluation.averages import Group, grouped, summary
 from denoiser.evaluation.rows import Row
 from denoiser.evaluation.work import EDGES
-from denoiser.paper.report import new_figure
+from denoiser.panels import file_of, new_figure
 from denoiser.paper.table1 import LONG, ONE_CHAIN, title
 
 _FEW = 200  # pixels in a bin, below which its error says little
 _STYLES = {  # colour and marker
-    "mp-svgd": ("C3", "o"), LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "svgd": ("C1", "v"), "gibbs": ("C2", "D"),
+    "mp-svgd": ("C3", "o"), "mp-svgd-b": ("C6", "o"), "svgd": ("C1", "v"),
+    LONG: ("C0", "s"), ONE_CHAIN: ("C9", "^"), "gibbs": ("C2", "D"),
     "map": ("C4", "p"), "tv": ("0.5", "*"), "nlm": ("0.5", "P"), "wavelet": ("0.5", "X"), "bm3d": ("k", "*"),
     "direct": ("C5", "h"), "direct@learned-fast": ("C5", "<"), "direct@learned-best": ("C5", ">"),
     "mp-svgd@learned": ("C3", "x"), "gibbs@learned": ("C2", "x"), "svgd@learned": ("C1", "x"),
@@ -29,9 +29,7 @@ def _figure(panels: int) -> tuple[Any, Sequence[Any]]:
 
 
 def _png(figure: Any) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=110, metadata={"Software": None})
-    return out.getvalue()
+    return file_of(figure, format="png", dpi=110, metadata={"Software": None})
 
 
 def name(group: Group) -> str:

@@ -26,6 +26,7 @@ from denoiser.samplers import METHODS
 SIGMAS = (10.0, 20.0)
 LONG = "gibbs:samples=600,chains=2"
 ONE_CHAIN = "gibbs:chains=1"
+OURS = ("mp-svgd", "mp-svgd-b")
 PEERS = ("tv", "nlm", "wavelet", "bm3d")
 LEARNED = ("direct@learned-fast", "direct", "direct@learned-best", "mp-svgd@learned", "gibbs@learned", "svgd@learned")
 WHY = (
@@ -65,7 +66,7 @@ def title(group: Group) -> str:
 def plan_table(truths: Sequence[Truth], particles: Sequence[int] = (50, 100)) -> list[Case]:
     """The cases of the table, image by image: the paper's, the 3x3 prior, the learned field, the peers there are."""
     peers = [name for name in PEERS if name in METHODS]
-    pairwise = make_plan(truths, ["map", LONG, ONE_CHAIN, "svgd", "mp-svgd", *peers], SIGMAS, particles, 1, "pairwise")
+    pairwise = make_plan(truths, ["map", LONG, ONE_CHAIN, "svgd", *OURS, *peers], SIGMAS, particles, 1, "pairwise")
     better = make_plan(truths, ["gibbs"], SIGMAS, None, 1, "foe3x3")
     learned = make_plan(truths, LEARNED, SIGMAS, [50], 1, "learned")
     return sorted([*pairwise, *better, *learned], key=lambda case: case.number)
@@ -105,7 +106,7 @@ def lines(rows: Iterable[Row]) -> list[Line]:
 
 
 def _order(group: Group) -> tuple[int, str, int]:
-    methods = ["map", LONG, ONE_CHAIN, "svgd", "mp-svgd", "gibbs", *LEARNED, *PEERS]
+    methods = ["map", LONG, ONE_CHAIN, "svgd", *OURS, "gibbs", *LEARNED, *PEERS]
     place = methods.index(group.method) if group.method in methods else len(methods)
     return place, group.method, group.particles or 0
 

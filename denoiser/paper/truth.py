@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from denoiser.jit import kernel
 from denoiser.paper.grid import GridMRF
 from denoiser.paper.methods import Marginals
 from denoiser.paper.report import Setting
@@ -37,15 +36,6 @@ def scale_of(setting: Setting) -> TruthScale:
     return QUICK if setting.quick else FULL
 
 
-@kernel()
-def _count(x, low, step, out):  # type: ignore[no-untyped-def]
-    """out[node, bin] += 1 for every draw x[chain, node]."""
-    last = out.shape[1] - 1
-    for i in range(len(x)):
-        for d in range(x.shape[1]):
-            out[d, min(max(int((x[i, d] - low) / step), 0), last)] += 1
-
-
 class Truth(NamedTuple):
     """What a long run of HMC says of a grid."""
 
@@ -61,18 +51,15 @@ def ground_truth(
     counts = np.zeros((grid.size, round((HIGH - LOW) / STEP)), np.int64)
     every = max(samples * CHAINS // POOL, 1)  # transitions between two that are kept
     pool = []
-    for number, (x, _, _) in enumerate(sampler.states(grid, rng, _first(grid, rng))):
+    first = grid.noisy + rng.normal(0, 2, (CHAINS, *grid.shape))  # far apart: around both modes of every node
+    for number, (x, _, _) in enumerate(sampler.states(grid, rng, first)):
         if number % 100 == 0:
             tell(number / sampler.total)
         if number < burn_in:
             continue
-        _count(x.reshape(CHAINS, -1), LOW, STEP, counts)
+        bins = ((x.reshape(CHAINS, -1).astype(np.float64) - LOW) / STEP).astype(np.int64)
+        np.add.at(counts, (np.arange(grid.size), bins.clip(0, counts.shape[1] - 1)), 1)
         if (number - burn_in) % every == 0:
             pool.append(x)
     centres = LOW + STEP * (np.arange(counts.shape[1]) + 0.5)
     return Truth(Marginals(centres[:, None], (counts / (CHAINS * samples)).T), np.concatenate(pool)[:POOL])
-
-
-def _first(grid: GridMRF, rng: np.random.Generator) -> np.ndarray:
-    """Chains begin far apart: around both modes of every node."""
-    return grid.noisy + rng.normal(0, 2, (CHAINS, *grid.shape))

@@ -132,18 +132,35 @@ def _pair_factors(first, last, own, others, hood, rate, imq, scores, gradient, r
 
 @kernel(fastmath=True)
 def _sweep(  # type: ignore[no-untyped-def]
-    x, order, batches, crowd, shape, sites, hood, seen_taps, general, h, imq, target, step, inertia, power, noise, forces
+    x,
+    order,
+    batches,
+    crowd,
+    shape,
+    sites,
+    hood,
+    seen_taps,
+    general,
+    h,
+    imq,
+    target,
+    step,
+    inertia,
+    power,
+    numbers,
+    heat,
+    forces,
 ):
     """Eq. 10 at the sites, averaged over the factors at each; then x_d += step * phi_d / sqrt(power_d).
 
     The particles, in the given order, feel those of their own batch only: as many as there are, cut into `batches`. A
-    particle's own term keeps its weight 1 / M, M = crowd, those of its b - 1 partners get (M - 1) / (M (b - 1)): without
-    bias whatever b is.
+    particle's own term keeps its weight 1 / M, M = crowd, those of its b - 1 partners get (M - 1) / (M (b - 1)):
+    without bias whatever b is.
     power_d gathers the mean square of phi_d over particles, counted `inertia` times: AdaGrad with one scale for all
     particles of a pixel, since a scale for each would upset the balance of their forces.
-    noise: (numbers, heat); with numbers, noise of variance heat times the particles' step is added, see `shaking.py`.
+    numbers: what `shaking.py` makes noise of, of variance heat times the particles' step; None or empty: no noise.
     seen_taps: `hood.seen_taps`, or None if kernels look at sites only; general: None for RBF kernels on four edges.
-    What would need something that is None is not compiled: numba decides such an `if` beforehand.
+    What would need something that is None is not compiled: numba decides such an `if` beforehand, if it is alone in it.
     If `forces` is not empty, (2, M, pixels), it gets the gradient and the repulsion, and nothing moves.
     """
     count, factors, members = len(x), len(h), len(hood.rows)
@@ -188,8 +205,9 @@ def _sweep(  # type: ignore[no-untyped-def]
                     share = more / (terms[lane] * crowd)
                     gradient[i, lane] *= share
                     repulsion[i, lane] *= share * unit
-        if len(noise[0]) > 0:
-            shake(values, hood, seen_taps, h, imq, block, noise[0], scores)  # which are not needed any more
+        if numbers is not None:  # noqa: SIM102
+            if len(numbers) > 0:
+                shake(values, hood, seen_taps, h, imq, block, numbers, scores)  # which are not needed any more
         if len(forces) > 0:
             for i in range(count):
                 for lane in range(used):
@@ -206,14 +224,15 @@ def _sweep(  # type: ignore[no-untyped-def]
             site = block[lane]
             power[site] += inertia * square[lane] / np.float32(count)
             factor[lane] = step / np.sqrt(power[site] + np.float32(1e-20))
-            push[lane] = np.sqrt(noise[1] * factor[lane])
+            push[lane] = np.sqrt(heat * factor[lane])
         for i in range(count):
             particle = x[order[i]]
             for lane in range(used):
                 particle[block[lane]] += factor[lane] * gradient[i, lane]
-            if len(noise[0]) > 0:
-                for lane in range(used):
-                    particle[block[lane]] += push[lane] * scores[i, lane]
+            if numbers is not None:  # noqa: SIM102
+                if len(numbers) > 0:
+                    for lane in range(used):
+                        particle[block[lane]] += push[lane] * scores[i, lane]
 
 
 class LocalForces:
@@ -275,13 +294,13 @@ class LocalForces:
         power: (pixels,), what AdaGrad has gathered; inertia: how often it counts this sweep.
         tables: replaces the experts' score tables.
         batches: into how many parts the particles, taken in the given `order` (a permutation), are cut.
-        noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws.
+        noise: the variance of what `rng` adds (`shaking.py`); 1 is that of M independent draws. No rng: no noise.
         crowd: the particles move as if there were that many; 0: as many as there are.
         """
-        numbers = _NONE if rng is None or not noise else shaking_numbers(self._target, self._hood, rng)
+        numbers = None if rng is None else shaking_numbers(self._target, self._hood, rng) if noise else _NONE
         crowd = crowd or len(x)
-        shaken = numbers, np.float32(2 * noise / crowd)
-        then = np.float32(step), np.float32(inertia), power, shaken, np.empty((0, 0, 0), np.float32)
+        heat = np.float32(2 * noise / crowd)
+        then = np.float32(step), np.float32(inertia), power, numbers, heat, np.empty((0, 0, 0), np.float32)
         self._run(x, then, tables, batches, order, crowd)
 
     def measure(
@@ -289,7 +308,7 @@ class LocalForces:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(G, R) of every particle at every site, shape (M, pixels) each; nothing moves."""
         forces = np.empty((2, *x.shape), np.float32)
-        then = np.float32(0), np.float32(1), np.empty(0, np.float32), (_NONE, np.float32(0)), forces
+        then = np.float32(0), np.float32(1), np.empty(0, np.float32), None, np.float32(0), forces
         self._run(x, then, None, batches, order, crowd or len(x))
         return forces[0], forces[1]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from denoiser.samplers.base import another_default, option
 from denoiser.samplers.local_forces import LocalForces
-from denoiser.samplers.particles import Move, Mover, ParticleSampler
+from denoiser.samplers.particles import WEAK, Move, Mover, ParticleSampler
 from denoiser.target import Target
 
 
@@ -57,6 +57,8 @@ class MPSVGD(ParticleSampler):
         power = np.zeros(target.size, np.float32)
         batches = max(self.particles // max(self.batch, 2), 1) if self.batch else 1  # of `batch` particles or more
         crowd = min(self.crowd or self.particles, self.particles)
+        least = 0.0 if target.prior.pairwise else 0.3
+        shaking = self.shaking * min(max(2 - target.sigma / WEAK, least), 1)  # strong noise keeps them apart by itself
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:
@@ -64,8 +66,8 @@ class MPSVGD(ParticleSampler):
             if move.fresh:
                 power[:] = 0
             order = rng.permutation(len(x)) if batches > 1 else None
-            noise = self.shaking * move.shaken
-            forces.sweep(x, move.step, power, move.tables, batches, order, noise, rng, move.inertia, crowd)
+            noise, source = shaking * move.shaken, rng if shaking else None
+            forces.sweep(x, move.step, power, move.tables, batches, order, noise, source, move.inertia, crowd)
 
         return move_all
 

@@ -30,7 +30,7 @@ FIRST_STAGE = 0.5  # share of the iterations that use the capped expert, unless 
 RAMP = 0.7  # share of the second stage in which the cap rises to the true expert
 SHAKEN = 5 / 6  # share of the second stage whose moves may be shaken: the last ones settle
 HURRY = 120  # sweeps of the second stage in which noise of variance 1 does its work; with fewer it is so much stronger
-WEAK = 20.0  # grey levels of noise up to which particles are widened by one number
+WEAK = 20.0  # grey levels of noise up to which particles are widened by one number, and shaken with one strength
 _STRIP = 1024  # pixels whose moments are one task: their sums stay in the L1 cache
 
 

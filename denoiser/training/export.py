@@ -12,7 +12,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from denoiser.files import label, read_bytes, write_bytes
+from denoiser.files import label, read_bytes
 from denoiser.training.network import (
     CENTRE,
     DETAIL,
@@ -26,8 +26,9 @@ from denoiser.training.network import (
 )
 
 _OPSET = 17
-# torch has the four pixels of a block side by side for each plane, ONNX the three planes for each pixel
-_ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)] + [12, 13, 14]
+#: Of the pixels of 2x2 blocks: torch has the four side by side for each plane, ONNX the three planes for each pixel.
+ORDER = [plane * 4 + pixel for pixel in range(4) for plane in range(3)]
+_ORDER = [*ORDER, 12, 13, 14]  # and the three noise maps
 
 
 class Graph:
@@ -117,13 +118,8 @@ def model_bytes(g: Graph, inputs: list[Any], outputs: list[Any], properties: dic
     return bytes(model.SerializeToString())
 
 
-def write_onnx(network: Network, path: Path) -> None:
-    """To a file, whole or not at all."""
-    write_bytes(path, to_onnx(network))
-
-
 def read_onnx(path: Path) -> Network:
-    """The network of a file that `write_onnx` wrote, to go on learning from."""
+    """The network of a file by `to_onnx`, to go on learning from."""
     try:
         model = onnx.load_model_from_string(read_bytes(path))
         properties = {entry.key: entry.value for entry in model.metadata_props}

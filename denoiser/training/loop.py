@@ -7,10 +7,10 @@ import io
 import math
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class State:
     step: int = 0
     seconds: float = 0.0
     norm: float = 0.0  # running mean of the gradient's norm
-    curve: list[dict[str, Any]] | None = None
+    curve: list[dict[str, Any]] = field(default_factory=list)
 
     @staticmethod
     def fresh(shape: Shape, start: dict[str, torch.Tensor] | None = None) -> State:
@@ -65,7 +65,7 @@ class State:
         network = Network(shape).to(memory_format=torch.channels_last)
         if start is not None:
             network.load_state_dict(start)
-        return State(network, copy.deepcopy(network), Muon(network.parameters()), curve=[])
+        return State(network, copy.deepcopy(network), Muon(network.parameters()))
 
     def save(self, path: Path) -> None:
         """So that `load` can go on from it."""
@@ -137,7 +137,7 @@ def train(
     losses = np.zeros(3)
     with (
         ThreadPoolExecutor(_WORKERS, initializer=torch.set_num_threads, initargs=(1,)) as pool,
-        _ahead(lambda: noises.batch(recipe.batch, recipe.size)) as batches,
+        closing(_ahead(lambda: noises.batch(recipe.batch, recipe.size))) as batches,
     ):
         while state.seconds < total:
             progress = state.seconds / total
@@ -150,7 +150,6 @@ def train(
                 figures = validation.measure(state.average)
                 torch.set_num_threads(1)
                 entry = {"minutes": state.seconds / 60, "step": state.step, "losses": losses.tolist(), **figures}
-                assert state.curve is not None
                 state.curve.append(entry)
                 report(entry)
                 last_validation = time.monotonic()
@@ -199,21 +198,11 @@ def _step(state: State, batch: Batch, recipe: Recipe, progress: float, pool: Thr
     return np.mean([losses for _, losses in results], axis=0)
 
 
-@contextmanager
-def _ahead(make: Callable[[], Batch]) -> Iterator[Iterator[Batch]]:
+def _ahead(make: Callable[[], Batch]) -> Generator[Batch]:
     """Batches, of which the next is made in a thread while this one is used."""
     with ThreadPoolExecutor(1) as pool:
-
-        def batches() -> Iterator[Batch]:
-            following: Future[Batch] = pool.submit(make)
-            while True:
-                this = following.result()
-                following = pool.submit(make)
-                yield this
-
-        yield batches()
-
-
-def described(recipe: Recipe) -> dict[str, Any]:
-    """For the model's card."""
-    return asdict(recipe)
+        following = pool.submit(make)
+        while True:
+            this = following.result()
+            following = pool.submit(make)
+            yield this

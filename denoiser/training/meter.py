@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from denoiser.files import write_bytes
 from denoiser.noise_meter import LAGS, LEAST
-from denoiser.training.export import Graph, model_bytes
+from denoiser.training.export import ORDER, Graph, model_bytes
 from denoiser.training.loop import write_checkpoint
 from denoiser.training.meter_samples import Square, Squares
 from denoiser.training.network import CENTRE, Block
@@ -66,6 +66,7 @@ class Meter(nn.Module):
         self.eighth = nn.Conv2d(third, fourth, 2, stride=2)
         self.eighth_blocks = nn.Sequential(Block(fourth), Block(fourth))
         self.head = nn.Conv2d(fourth, _OUT, 1)
+        nn.init.zeros_(self.head.bias)
         self.register_buffer("centre", torch.tensor(CENTRE).reshape(1, 3, 1, 1), persistent=False)
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:
@@ -97,8 +98,7 @@ def to_onnx(meter: Meter) -> bytes:
     centred = g.add("Sub", "planes", g.constant(np.reshape(CENTRE, (1, 3, 1, 1))))
     inside = g.add("Div", centred, g.constant(UNIT))
     blocks = g.add("SpaceToDepth", inside, blocksize=2)
-    order = [plane * 4 + pixel for pixel in range(4) for plane in range(3)]
-    found = g.add("Abs", g.convolution(g.add("Relu", g.convolution(blocks, "enter", order)), "filters"))
+    found = g.add("Abs", g.convolution(g.add("Relu", g.convolution(blocks, "enter", ORDER)), "filters"))
     pooled = g.add("AveragePool", found, kernel_shape=[2, 2], strides=[2, 2])
     logarithm = g.add("Log", g.add("Add", pooled, g.constant(_SMALL)))
     means = g.add("AveragePool", inside, kernel_shape=[4, 4], strides=[4, 4])
@@ -129,15 +129,12 @@ def train(squares: Squares, minutes: float, checkpoint: Path, batch: int = 10, r
     meter, average = Meter(), Meter()
     optimiser = torch.optim.AdamW(meter.parameters(), lr=rate, weight_decay=1e-4)
     step, spent = 0, 0.0
+    average.load_state_dict(meter.state_dict())
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
-        meter.load_state_dict(saved["meter"])
-        optimiser.load_state_dict(saved["optimiser"])
+        for name, part in (("meter", meter), ("average", average), ("optimiser", optimiser)):
+            part.load_state_dict(saved[name])
         step, spent = saved["step"], saved["spent"]
-    else:
-        with torch.no_grad():
-            meter.head.bias.zero_()
-    average.load_state_dict(saved["average"] if checkpoint.exists() else meter.state_dict())
     begun, told, losses = time.monotonic() - spent, 0.0, []
     while (done := (time.monotonic() - begun) / (60 * minutes)) < 1:
         for group in optimiser.param_groups:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 from scipy.ndimage import gaussian_filter, uniform_filter
 
-from denoiser.camera import camera_noise
+from denoiser.camera import jpeg
 from denoiser.colour import OPPONENT
 from denoiser.noise_meter import BLOCK, LAGS
-from denoiser.training.noises import photon_spread, planes_of_channels, planes_of_grey, smooth_field
-from denoiser.training.photographs import GREY, Photographs, turned
+from denoiser.training.noises import any_camera, planes_of_channels, planes_of_grey, spread_of
+from denoiser.training.photographs import GREY, Photographs, enlarged, turned
 
 #: What is drawn how often.
 KINDS = {"none": 0.14, "white": 0.32, "poisson": 0.12, "varying": 0.04, "camera": 0.38}
@@ -43,18 +42,11 @@ class Squares:
 
     def __init__(self, photographs: Photographs, rng: np.random.Generator, size: int = 128) -> None:
         self.photographs, self.rng, self.size = photographs, rng, size
-        self.bank: list[Square] = []
-        self.made = 0
+        self.bank = deque[Square](maxlen=_BANK)
 
     def batch(self, count: int, fresh: int) -> Square:
         """Arrays of `count` squares, stacked; so many of the bank are new."""
-        for _ in range(fresh):
-            square = self.make()
-            if len(self.bank) < _BANK:
-                self.bank.append(square)
-            else:
-                self.bank[self.made % _BANK] = square
-            self.made += 1
+        self.bank.extend(self.make() for _ in range(fresh))
         chosen = self.rng.choice(len(self.bank), count, replace=len(self.bank) < count)
         squares = [_turned(self.bank[k], int(self.rng.integers(8))) for k in chosen]
         return Square(*(np.stack(arrays) for arrays in zip(*squares, strict=True)))
@@ -71,13 +63,14 @@ class Squares:
         rng = self.rng
         kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
         grey = bool(rng.random() < _GREY[kind])
-        clean = self._clean(enlarged=0.5 if kind == "camera" else 0.25)
+        clean = self._clean(share=0.5 if kind == "camera" else 0.25)
         if grey:
             clean = np.repeat((clean @ GREY)[..., None], 3, axis=2)
         if kind == "camera":
-            noisy = self._camera(clean)
+            noisy = any_camera(clean, rng, (100, 50000), (70, 101), (-0.4, 0.9), (2.5, 6.0)).astype(np.float32)
             return clean, np.repeat(noisy.mean(axis=2, keepdims=True), 3, axis=2) if grey else noisy, None, grey
-        spread = self._spread(kind, clean)
+        level = self._level()
+        spread, _ = spread_of(kind, np.float32(0) if kind == "none" else level, clean, rng)
         noisy = clean + spread * self._field(grey)
         finish = rng.random()
         if finish < 0.45:  # as a microscope, or an experiment, has it
@@ -87,13 +80,12 @@ class Squares:
             return clean, pixels.astype(np.float32), np.sqrt(spread**2 + np.float32(1 / 12)), grey
         return clean, self._jpeg(pixels, grey), None, grey
 
-    def _clean(self, enlarged: float) -> np.ndarray:
-        """A square in grey levels (size, size, 3): enlarged, as sensors see, or as sharp as reduced pictures are."""
+    def _clean(self, share: float) -> np.ndarray:
+        """A square in grey levels (size, size, 3): a share enlarged, as sensors see, others sharp as when reduced."""
         rng, size = self.rng, self.size + BLOCK
-        if rng.random() < enlarged:
+        if rng.random() < share:
             small = self.photographs.crop(int(size / 1.2 / 7 ** rng.random() ** 2), rng)
-            large = Image.fromarray(np.ascontiguousarray(small)).resize((size, size), Image.Resampling.BICUBIC)
-            return self._dimmed(np.asarray(large, np.float32))
+            return self._dimmed(enlarged(small, size))
         clean = self.photographs.crop(size, rng).astype(np.float32)
         if rng.random() < 0.25:
             blurred = gaussian_filter(clean, (rng.uniform(0.6, 1.5),) * 2 + (0,))
@@ -114,18 +106,6 @@ class Squares:
         rng = self.rng
         return np.float32(6 * rng.random() ** 1.7 if rng.random() < 0.55 else 6 + 64 * rng.random() ** 2)
 
-    def _spread(self, kind: str, clean: np.ndarray) -> np.ndarray:
-        """Standard deviation of the noise of every pixel and channel."""
-        rng, level = self.rng, self._level()
-        if kind == "none":
-            level = np.float32(0)
-        if kind == "varying":
-            return np.repeat(level * smooth_field(self.size + BLOCK, rng)[..., None], 3, axis=2)
-        if kind == "poisson":
-            read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            return photon_spread(level, read, clean)
-        return np.full(clean.shape, level)
-
     def _field(self, grey: bool) -> np.ndarray:
         """Noise of standard deviation 1, sometimes with a grain."""
         rng, size = self.rng, self.size + BLOCK
@@ -137,25 +117,9 @@ class Squares:
             field = gaussian_filter(field, (width, width, 0), truncate=8 / width, mode="wrap") / np.float32(norm)
         return field
 
-    def _camera(self, clean: np.ndarray) -> np.ndarray:
-        rng = self.rng
-        noisy = camera_noise(
-            clean,
-            iso=float(np.exp(rng.uniform(np.log(100), np.log(50000)))),
-            rng=rng,
-            quality=int(rng.integers(70, 101)) if rng.random() < 0.9 else None,
-            smooth=max(rng.uniform(-0.4, 0.9), 0.0),
-            smooth_chroma=max(rng.uniform(-0.5, rng.choice([2.5, 6.0])), 0.0),
-            subsampling=int(rng.choice([0, 2])),
-        )
-        return noisy.astype(np.float32)
-
     def _jpeg(self, pixels: np.ndarray, grey: bool) -> np.ndarray:
-        rng, file = self.rng, io.BytesIO()
-        quality = int(rng.integers(70, 101))
-        picture = Image.fromarray(np.ascontiguousarray(pixels[..., 0] if grey else pixels))
-        picture.save(file, "JPEG", quality=quality, subsampling=int(rng.choice([0, 2])))
-        found = np.asarray(Image.open(file), np.float32)
+        quality, subsampling = int(self.rng.integers(70, 101)), int(self.rng.choice([0, 2]))
+        found = jpeg(np.ascontiguousarray(pixels[..., 0] if grey else pixels), quality, subsampling).astype(np.float32)
         return np.repeat(found[..., None], 3, axis=2) if grey else found
 
 

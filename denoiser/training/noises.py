@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
 
 from denoiser.camera import camera_noise
 from denoiser.colour import OPPONENT
-from denoiser.training.photographs import GREY, Photographs, turned
+from denoiser.training.photographs import GREY, Photographs, enlarged, turned
 
 #: What is drawn how often. Grey pictures go in as colour ones with equal channels: their colour planes are zero.
 KINDS = {
@@ -49,7 +50,7 @@ class Noises:
         odds = np.array([KINDS[kind] * (_CAMERA[noise] if kind[0] == "camera" else 1) for kind in self.kinds])
         self.odds = odds / odds.sum()
         self.camera = any(kind == "camera" and odds for (kind, _), odds in zip(self.kinds, self.odds, strict=True))
-        self.bank: list[Batch] = []
+        self.bank = deque[Batch](maxlen=_BANK)
         self.made = 0
 
     def batch(self, count: int, size: int) -> Batch:
@@ -68,15 +69,9 @@ class Noises:
         clean = self.photographs.crop(size, rng).astype(np.float32)
         clean = np.repeat((clean @ GREY)[..., None], 3, axis=2) if colours == "grey" else recoloured(clean, rng)
         level = np.float32(_STRONGEST * rng.random() ** 2)
-        if kind == "white":
-            spread = np.full((size, size, 3), level)
-        elif kind == "varying":
-            spread = np.repeat(level * smooth_field(size, rng)[..., None], 3, axis=2)
-        else:
-            read = level * np.float32(np.sqrt(rng.random() * 0.5))
-            spread = photon_spread(level, read, clean)
+        spread, read = spread_of(kind, level, clean, rng)
         field = rng.standard_normal((size, size, 1 if colours == "grey" else 3), dtype=np.float32)
-        noisy = clean + spread * field
+        noisy: np.ndarray = clean + spread * field
         rounding = np.float32(1 / 12 if rng.random() < _QUANTISED else 0)  # its variance
         if rounding:
             noisy = np.round(np.clip(noisy, 0, 255))
@@ -103,31 +98,39 @@ class Noises:
         """One more camera picture, instead of the oldest if the bank is full."""
         rng = self.rng
         clean = self._sensor_crop()
-        noisy = camera_noise(
-            clean,
-            iso=float(np.exp(rng.uniform(np.log(600), np.log(40000)))),
-            rng=rng,
-            quality=int(rng.integers(70, 100)) if rng.random() < 0.9 else None,
-            smooth=max(rng.uniform(-0.3, 0.8), 0.0),
-            smooth_chroma=max(rng.uniform(-0.5, rng.choice([3.5, 7.0])), 0.0),
-            subsampling=int(rng.choice([0, 2])),
-        )
-        entry = Batch(planes_of_channels(clean), planes_of_channels(noisy), camera_map(clean, noisy))
-        if len(self.bank) < _BANK:
-            self.bank.append(entry)
-        else:
-            self.bank[(self.made // 2) % _BANK] = entry
+        noisy = any_camera(clean, rng, isos=(600, 40000), qualities=(70, 100), smooth=(-0.3, 0.8), chroma=(3.5, 7.0))
+        self.bank.append(Batch(planes_of_channels(clean), planes_of_channels(noisy), camera_map(clean, noisy)))
 
     def _sensor_crop(self) -> np.ndarray:
-        """A crop, most often enlarged: sensors have more pixels than lenses have detail, reduced photographs don't."""
-        from PIL import Image
-
+        """A crop, most often enlarged: reduced photographs are sharper than what sensors see."""
         rng = self.rng
         if rng.random() < _REDUCED:
             return recoloured(self.photographs.crop(_SQUARE, rng).astype(np.float32), rng).astype(np.float64)
         small = self.photographs.crop(int(_SQUARE / rng.uniform(1.2, 3.0)), rng)
-        large = Image.fromarray(np.ascontiguousarray(small)).resize((_SQUARE, _SQUARE), Image.Resampling.BICUBIC)
-        return recoloured(np.asarray(large, np.float32), rng).astype(np.float64)
+        return recoloured(enlarged(small, _SQUARE), rng).astype(np.float64)
+
+
+def any_camera(
+    clean: np.ndarray,
+    rng: np.random.Generator,
+    isos: tuple[float, float],
+    qualities: tuple[int, int],
+    smooth: tuple[float, float],
+    chroma: tuple[float, float],
+) -> np.ndarray:
+    """The picture as some camera would have taken it. The ranges are those of the arguments of `camera_noise`.
+
+    chroma: two bounds of the blur of the colours, one of which is drawn.
+    """
+    return camera_noise(
+        clean,
+        iso=float(np.exp(rng.uniform(*np.log(isos)))),
+        rng=rng,
+        quality=int(rng.integers(*qualities)) if rng.random() < 0.9 else None,
+        smooth=max(rng.uniform(*smooth), 0.0),
+        smooth_chroma=max(rng.uniform(-0.5, rng.choice(chroma)), 0.0),
+        subsampling=int(rng.choice([0, 2])),
+    )
 
 
 def recoloured(crop: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -184,6 +187,18 @@ def _blurred(channels: np.ndarray) -> np.ndarray:
     from scipy.ndimage import uniform_filter
 
     return uniform_filter(channels, (7, 7, 1), mode="mirror")
+
+
+def spread_of(
+    kind: str, level: np.float32, clean: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.float32]:
+    """Standard deviation of noise of a level in every pixel and channel of a square, and that of the dark in it."""
+    if kind == "varying":
+        return np.repeat(level * smooth_field(len(clean), rng)[..., None], 3, axis=2), level
+    if kind == "poisson":
+        read = level * np.float32(np.sqrt(rng.random() * 0.5))
+        return photon_spread(level, read, clean), read
+    return np.full(clean.shape, level), level
 
 
 def photon_spread(level: np.float32, read: np.float32, brightness: np.ndarray) -> np.ndarray:

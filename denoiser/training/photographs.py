@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from denoiser import images
 from denoiser.files import label
@@ -48,6 +49,12 @@ def turned(square: np.ndarray, which: int) -> np.ndarray:
     return square[:: -1 if which & 1 else 1, :: -1 if which & 2 else 1]
 
 
+def enlarged(square: np.ndarray, size: int) -> np.ndarray:
+    """8-bit RGB pixels at `size` pixels a side, float32: sensors have more pixels than lenses have detail."""
+    picture = Image.fromarray(np.ascontiguousarray(square))
+    return np.asarray(picture.resize((size, size), Image.Resampling.BICUBIC), np.float32)
+
+
 def find(folders: Sequence[Path]) -> list[Path]:
     """The picture files in some folders and below, sorted."""
     for folder in folders:
@@ -61,8 +68,6 @@ def find(folders: Sequence[Path]) -> list[Path]:
 
 def _read(file: Path) -> list[tuple[float, np.ndarray]]:
     """The picture at every reduction, 8 bits; a file that is none counts as empty."""
-    from PIL import Image
-
     try:
         found = images.read(file)
         levels = ((found.pixels - found.black) / found.grey).round().clip(0, 255).astype(np.uint8)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from denoiser.files import label, write_bytes
-from denoiser.learned import load_model
+from denoiser.learned import _load, load_model
+from denoiser.panels import new_figure
 from denoiser.training.calibrate import calibrate
-from denoiser.training.export import read_onnx, write_onnx
-from denoiser.training.loop import Recipe, State, described, train
+from denoiser.training.export import read_onnx, to_onnx
+from denoiser.training.loop import Recipe, State, train
 from denoiser.training.network import Shape, multiplications
 from denoiser.training.photographs import Photographs, find
 from denoiser.training.validate import Validation, squares
@@ -60,7 +62,7 @@ def learn(
     state.save(checkpoint)  # a folder that takes no files says so now
     report({"peers": validation.peers(), "photographs": len(files), "resumed": state.seconds / 60})
     train(state, photographs, validation, recipe, checkpoint, report)
-    write_onnx(state.average, out)
+    write_bytes(out, to_onnx(state.average))
     return write_card(out, state, recipe, photos, len(files), others, start)
 
 
@@ -77,31 +79,24 @@ def write_card(
 
     photos: the folders it learned from, for their CREDITS.tsv; count: the photographs in them.
     """
-    curve = state.curve or []
+    curve = state.curve
     card = {
         "format": "denoiser-learned-card",
         "version": 1,
         "made": time.strftime("%Y-%m-%d", time.gmtime()),
         "network": {**state.network.shape._asdict(), "multiplications_a_pixel": multiplications(state.network.shape)},
-        "recipe": {**described(recipe), "steps": state.step, "spent_minutes": round(state.seconds / 60, 1)},
+        "recipe": {**asdict(recipe), "steps": state.step, "spent_minutes": round(state.seconds / 60, 1)},
         "started_from": start,
         "photographs": count,
         "credits": [line for folder in photos for line in _credits(folder)],
         "validation": {**(curve[-1] if curve else {}), "nl_means": Validation(others).peers()},
     }
     write_bytes(out.with_suffix(".json"), b"{}\n")  # the model must be seen without a calibration
-    card["calibration"] = calibrate(_fresh_model(out), squares(others, _CALIBRATED), recipe.colours, recipe.noise)
+    _load.cache_clear()
+    card["calibration"] = calibrate(load_model(out), squares(others, _CALIBRATED), recipe.colours, recipe.noise)
     write_bytes(out.with_suffix(".json"), (json.dumps(card, indent=1) + "\n").encode())
     _plot(curve, out.with_suffix(".png"))
     return card
-
-
-def _fresh_model(path: Path) -> Any:
-    """The model as it is on disk now."""
-    from denoiser.learned import _load
-
-    _load.cache_clear()
-    return load_model(path)
 
 
 def _credits(folder: Path) -> list[str]:
@@ -114,12 +109,8 @@ def _plot(curve: list[dict[str, Any]], path: Path) -> None:
     """PSNR by time as a PNG."""
     if not curve:
         return
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    figure = new_figure((7, 4))
+    axes = figure.add_subplot()
     minutes = [entry["minutes"] for entry in curve]
     for name in [key for key in curve[-1] if isinstance(curve[-1][key], float) and key not in ("minutes", "coverage")]:
         values = np.array([entry.get(name, np.nan) for entry in curve])
@@ -127,4 +118,3 @@ def _plot(curve: list[dict[str, Any]], path: Path) -> None:
     axes.set(xlabel="minutes", ylabel="PSNR gained since the first validation, dB")
     axes.legend()
     figure.savefig(path, dpi=100)
-    pyplot.close(figure)

@@ -16,6 +16,7 @@ from denoiser.cli.journal import Journal, made_from
 from denoiser.cli.report import Report, Settings
 from denoiser.files import label, read_bytes, write_bytes
 from denoiser.noise import Noise, measure_noise, parse_noise
+from denoiser.noise_files import read_noise
 from denoiser.outcome import Result
 from denoiser.run import Request
 
@@ -147,7 +148,7 @@ def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.nd
         found = sorted((measure_noise(page, first.channel_axis, scale) for page in chosen), key=lambda n: n.level)
         return found[len(found) // 2].scaled(s.strength)
     if Path(s.noise).suffix.lower() == ".json":
-        return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
+        return read_noise(s.noise, first.pixels, scale).scaled(s.strength)
     if os.path.isfile(s.noise):
         return s.strength * _noise_map(s.noise, first)
     return Noise.from_text(s.noise).in_units(scale.grey, scale.black).scaled(s.strength)

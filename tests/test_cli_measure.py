@@ -93,3 +93,21 @@ def test_wrong_usage_is_one_line(scan, words, capsys):
     said = capsys.readouterr().err
     assert said.startswith("denoise: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("flag", ["--csv", "--plot"])
+def test_inputs_are_never_replaced(scan, tmp_path, capsys, flag):
+    mask = np.zeros((64, 64), np.uint8)
+    mask[40:50, 5:25] = 255
+    images.write_png(tmp_path / "mask.png", mask)
+    before = [(tmp_path / name).read_bytes() for name in ("scan.png", "mask.png")]
+    for name in ("scan.png", "mask.png"):
+        for more in ([], ["--overwrite"]):
+            words = ["--mask", str(tmp_path / "mask.png"), flag, str(tmp_path / name)]
+            assert main(["measure", scan, *words, *more, *FAST]) == 1
+            assert "is an input; nothing was written" in capsys.readouterr().err
+    assert [(tmp_path / name).read_bytes() for name in ("scan.png", "mask.png")] == before
+    both = str(tmp_path / "both.png")
+    with pytest.raises(SystemExit):
+        main(["measure", scan, "--region", "1,1,9,9", "--csv", both, "--plot", both, *FAST])
+    assert "--csv and --plot must be two files" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from test_images_safety import mutated
 from conftest import ROOT
 from denoiser import images, jit
 from denoiser.cli import main
+from denoiser.noise import Noise
 
 QUICK = ["--method", "mp-svgd", "--particles", "2", "--iterations", "2"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -133,7 +134,7 @@ def test_an_input_is_never_an_output(folder, capsys):
     for name in ("a.png", "hard.png", "soft.png", "d/../a.png"):
         for more in ([], ["--overwrite"], ["--skip-existing"]):
             assert denoise("a.png", "-o", name, *more) == 1
-            assert "is the input itself" in capsys.readouterr().err
+            assert "is an input" in capsys.readouterr().err
     assert denoise("a.png", "--dir", ".", "--overwrite") == 1
     assert denoise("a.png", "-o", "x.png", "--std", "a.png", "--overwrite") == 1
     assert denoise("a.png", "b.jpg", "soft.png", "--dir", "d", "--overwrite") == 0
@@ -518,6 +519,41 @@ def test_resume_trusts_only_its_own(folder, capsys):
     with open("out/.denoise-journal", "ab") as journal:
         journal.write(b'{"output": "b.j')  # cut short by a kill
     assert states() == (0, ["kept", "kept"])
+
+
+@pytest.mark.parametrize("kind", ["a map", "a description"])
+def test_resume_knows_what_a_noise_file_held(folder, capsys, kind):
+    def write(level):
+        if kind == "a map":
+            images.write_float_tiff("noise.tif", np.full((24, 32), level))
+        else:
+            (folder / "noise.json").write_text(Noise.flat(level).to_json())
+
+    name = "noise.tif" if kind == "a map" else "noise.json"
+    base = ["a.png", "--dir", "out", "--noise", name, "--resume", "--json", "-q"]
+    for level, more, status in (
+        (8.0, [], "done"),
+        (8.0, [], "kept"),
+        (20.0, [], "failed"),
+        (20.0, ["--overwrite"], "done"),
+    ):
+        write(level)
+        denoise(*base, *more)
+        assert json.loads(capsys.readouterr().out)["status"] == status
+
+
+def test_other_files_that_are_read_are_never_an_output(folder, capsys):
+    images.write_float_tiff("map.tif", np.full((24, 32), 8.0))
+    (folder / "noise.json").write_text(Noise.flat(8.0).to_json())
+    before = tree(folder)
+    for words in (
+        ["a.png", "--noise", "map.tif", "-o", "map.tif"],
+        ["a.png", "--noise", "map.tif", "-o", "x.png", "--std", "map.tif"],
+        ["a.png", "--reference", "b.jpg", "-o", "b.jpg"],
+    ):
+        assert denoise(*words, "--overwrite") == 1
+        assert "is an input" in capsys.readouterr().err
+    assert tree(folder) == before
 
 
 def test_kill_9_while_saving(tmp_path):

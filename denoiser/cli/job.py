@@ -28,7 +28,8 @@ class Batch:
     """What the inputs of one command share: the settings, the names in use, the journal."""
 
     def __init__(self, settings: Settings, inputs: list[str]) -> None:
-        self.settings, self.inputs = settings, paths.Names(inputs)
+        self.settings = settings
+        self.inputs = paths.Names([*inputs, *(name for name in (settings.noise, settings.reference) if name)])
         self.taken: dict[str, str] = {}  # real path of every output so far -> its input
         self.journal = Journal(settings.folder) if len(inputs) > 1 or settings.resume else None
 

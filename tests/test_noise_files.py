@@ -123,6 +123,17 @@ def test_reals_of_another_scale_are_refused(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "c.tif").exists()
 
 
+@pytest.mark.parametrize("top", [100, 255, 1023, 4095, 65535])
+def test_the_top_of_a_map_of_whole_numbers_is_that_of_its_file(tmp_path, monkeypatch, capsys, top):
+    monkeypatch.chdir(tmp_path)
+    images.write_png("a.png", scene()[0])
+    levels = np.full((72, 72), 51.0)  # a fifth of the range
+    values = (levels * top / 255).astype("u1" if top < 256 else ">u2")
+    (tmp_path / "map.pgm").write_bytes(f"P5 72 72 {top} ".encode() + values.tobytes())
+    assert main(["a.png", "--noise", "map.pgm", "--json", "-q", "--method", "tv"]) == 0
+    assert json.loads(capsys.readouterr().out)["sigma"] == pytest.approx(51, rel=1e-3)
+
+
 def test_a_file_that_is_no_noise_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     images.write_png("a.png", made.noise((30, 30)))

@@ -156,12 +156,12 @@ def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.nd
 
 
 def _noise_map(name: str, picture: images.Picture) -> np.ndarray:
-    """A map from an image file: real numbers are in the picture's units, whole ones have 255 grey levels at the top."""
+    """A map from an image file: real numbers are in the picture's units; the most a whole one can be is 255."""
     other = images.read(name)
     values = other.pixels
     if values.shape not in (picture.pixels.shape, picture.pixels.shape[:2]):
         raise ValueError(f"{label(name)}: a noise map must have the picture's shape, {picture.pixels.shape[:2]}")
-    return values if values.dtype.kind == "f" else values * (255 * picture.grey / np.iinfo(values.dtype).max)
+    return values if values.dtype.kind == "f" else values * (255 * picture.grey / other.top)
 
 
 def _read(entry: paths.Input) -> tuple[bytes, io.BytesIO]:

@@ -20,6 +20,7 @@ from test_images_safety import mutated
 from conftest import ROOT
 from denoiser import images, jit
 from denoiser.cli import main
+from denoiser.images import tiff_write
 from denoiser.noise import Noise
 
 QUICK = ["--method", "mp-svgd", "--particles", "2", "--iterations", "2"]
@@ -736,6 +737,31 @@ def test_point_estimates_have_no_uncertainty_to_write(folder, capsys):
 
 def test_more_chains_than_samples(folder):
     assert main(["a.png", "--method", "gibbs", "--gibbs-samples", "2", "--chains", "5", "--burn-in", "1"]) == 0
+
+
+def test_pages_of_several_kinds_have_no_common_white(folder, capsys):
+    byte, deep, colour = picture(), picture().astype(np.uint16) * 16, picture(1, (24, 32, 3))
+    for pages, kinds in (((byte, deep), "uint16 and uint8"), ((deep, byte), "uint16 and uint8"), ((byte, colour), "")):
+        (folder / "s.tif").write_bytes(tiff_write.encode([(page, None, None) for page in pages]))
+        for more in ([], ["--sigma", "8"], ["--white", "4095"]):
+            assert denoise("s.tif", "-o", "x.tif", *more) == 1
+            said = capsys.readouterr().err
+            assert (
+                said
+                == f"denoise: s.tif: a stack of {f'numbers of the types {kinds}' if kinds else 'grey and colour'}; "
+                "--page N takes one page\n"
+            )
+        assert denoise("s.tif", "-o", "x.tif", "--page", "2", "--sigma", "8", "--overwrite") == 0
+        assert images.read("x.tif").pixels.dtype == pages[1].dtype
+        (folder / "x.tif").unlink()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 3), (1, 5, 3), (7, 7)])
+@pytest.mark.parametrize("method", ["tv", "nlm", "wavelet", "map"])
+def test_methods_on_lines_of_pixels(folder, shape, method):
+    Image.fromarray(picture(2, (24, 32, 3)[: len(shape)])[tuple(map(slice, shape))]).save("line.png")
+    assert denoise("line.png", "-o", "x.png", "--sigma", "8", "--method", method, quick=False) == 0
+    assert images.read("x.png").pixels.shape == shape
 
 
 def test_one_pixel_wide(folder, capsys):

@@ -95,6 +95,10 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
         if s.page > len(pages):
             raise ValueError(f"has no page {s.page}: it has {len(pages)}")
         pages = [pages[s.page - 1]]
+    kinds, axes = sorted({str(page.pixels.dtype) for page in pages}), {page.pixels.ndim for page in pages}
+    if len(kinds) > 1 or len(axes) > 1:  # they have no black and white in common
+        what = f"numbers of the types {' and '.join(kinds)}" if len(kinds) > 1 else "grey and colour"
+        raise ValueError(f"a stack of {what}; --page N takes one page")
     target = report.output = paths.output_for(entry, pages[0], s.output, s.folder)
     if _settled(batch, report, target, origin):
         return report

@@ -744,14 +744,14 @@ def test_pages_of_several_kinds_have_no_common_white(folder, capsys):
     for pages, kinds in (((byte, deep), "uint16 and uint8"), ((deep, byte), "uint16 and uint8"), ((byte, colour), "")):
         (folder / "s.tif").write_bytes(tiff_write.encode([(page, None, None) for page in pages]))
         for more in ([], ["--sigma", "8"], ["--white", "4095"]):
-            assert denoise("s.tif", "-o", "x.tif", *more) == 1
+            assert denoise("s.tif", "-o", "x.tif", "-q", *more) == 1
             said = capsys.readouterr().err
             assert (
                 said
                 == f"denoise: s.tif: a stack of {f'numbers of the types {kinds}' if kinds else 'grey and colour'}; "
                 "--page N takes one page\n"
             )
-        assert denoise("s.tif", "-o", "x.tif", "--page", "2", "--sigma", "8", "--overwrite") == 0
+        assert denoise("s.tif", "-o", "x.tif", "--page", "2", "--sigma", "8", "-q") == 0
         assert images.read("x.tif").pixels.dtype == pages[1].dtype
         (folder / "x.tif").unlink()
 

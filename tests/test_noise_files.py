@@ -134,6 +134,23 @@ def test_the_top_of_a_map_of_whole_numbers_is_that_of_its_file(tmp_path, monkeyp
     assert json.loads(capsys.readouterr().out)["sigma"] == pytest.approx(51, rel=3e-3)
 
 
+def test_the_noise_of_a_colour_picture_is_not_that_of_a_grey_one(tmp_path, monkeypatch, capsys):
+    """Which of its three channels would it be? The report would tell the mean of them."""
+    monkeypatch.chdir(tmp_path)
+    grey = scene()[0]
+    images.write_png("grey.png", grey)
+    images.write_png("colour.png", np.stack([grey, 255 - grey, scene(1)[0]], axis=-1))
+    assert main(["noise", "colour.png", "--json", "n.json"]) == 0
+    assert main(["grey.png", "--noise", "n.json", "-o", "x.png", "-q"]) == 1
+    assert (
+        capsys.readouterr().err == "denoise: grey.png: the noise is that of three channels, and the picture has one\n"
+    )
+    with pytest.raises(ValueError, match="three channels"):
+        denoiser.denoise(grey, Noise(Noise.flat(5).channels * 3))
+    assert main(["noise", "grey.png", "--json", "m.json"]) == 0
+    assert main(["colour.png", "--noise", "m.json", "-o", "y.png", "-q"]) == 0
+
+
 def test_a_file_that_is_no_noise_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     images.write_png("a.png", made.noise((30, 30)))

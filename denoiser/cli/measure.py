@@ -123,12 +123,13 @@ def lines(found: list[Number], level: float) -> Iterator[str]:
     for n in found:
         if n.distance is None:
             name = f"{n.item}{', ' + n.channel if n.channel else ''}"
-            yield f"{name}: {n.quantity} {n.value:.6g}  ({n.low:.6g} to {n.high:.6g})"
+            value, low, high = n.texts(6)
+            yield f"{name}: {n.quantity} {value}  ({low} to {high})"
     for name in dict.fromkeys(n.item for n in found if n.distance is not None):
         along = [n for n in found if n.item == name]
-        values = [n.value for n in along]
+        least, greatest = (end(along, key=lambda n: n.value).texts(6)[0] for end in (min, max))
         reach = np.mean([(n.high - n.low) / 2 for n in along])
-        yield f"{name}: {len(along)} values from {min(values):.6g} to {max(values):.6g}, each +- {reach:.3g} or so"
+        yield f"{name}: {len(along)} values from {least} to {greatest}, each +- {reach:.3g} or so"
 
 
 _INK = {"": "#2563c9", "red": "#c43c39", "green": "#3a8f4d", "blue": "#2563c9"}

@@ -11,6 +11,7 @@ import numpy as np
 from denoiser import presets
 from denoiser.checks import checked_picture
 from denoiser.noise import Noise, measure_noise
+from denoiser.noise_files import read_noise
 from denoiser.outcome import Progress, Result
 from denoiser.pieces import Region
 from denoiser.priors import Prior
@@ -21,7 +22,7 @@ from denoiser.units import units
 
 def make_request(
     image: np.ndarray,
-    noise: float | str | np.ndarray | Noise | None = None,
+    noise: float | str | Path | np.ndarray | Noise | None = None,
     *,
     sigma: float | np.ndarray | None = None,
     method: str | Sampler | None = None,
@@ -38,8 +39,9 @@ def make_request(
     """A Request from what users say.
 
     image: (height, width), or with channels along `channel_axis`; whole or real numbers.
-    noise: its standard deviation in the image's own units, a map of that of the image's shape, a `Noise`, or words such
-        as "poisson:0.5,3" in grey levels of 255; measured when left out. `sigma` is another name for it.
+    noise: its standard deviation in the image's own units, a map of that of the image's shape, a `Noise`, words such as
+        "poisson:0.5,3" in grey levels of 255, or the name of a file by `denoise noise --json` or `Noise.to_json`;
+        measured when left out. `sigma` is another name for it.
     method: a name from `METHODS` with its `options`, or a sampler made by hand.
     prior: "learned", "pairwise", "foe3x3" or the path of a model file.
     quality: "fast", "normal" or "best", for what `method` and `prior` leave open.
@@ -54,18 +56,22 @@ def make_request(
     sampler, loaded = presets.choose(quality, method, prior, options)
     black, white = data_range if isinstance(data_range, tuple | list) else (None, data_range)
     level = sigma if noise is None else noise
-    if level is None or isinstance(level, str):
+    if level is None or isinstance(level, str | Path):
         level = _noise_in(image, level, channel_axis, white, black)
     return Request(image, level, sampler, loaded, seed, channel_axis, white, black, memory, region, chroma)
 
 
-def _noise_in(image: Any, words: str | None, axis: int | None, white: float | None, black: float | None) -> Noise:
-    """The noise that words tell, or that is measured in the picture, in its own units."""
+def _noise_in(
+    image: Any, words: str | Path | None, axis: int | None, white: float | None, black: float | None
+) -> Noise:
+    """The noise that words or a file tell, or that is measured in the picture, in its own units."""
     picture = checked_picture(image, axis)
     upright = picture if axis is None else np.moveaxis(picture, axis, -1)
     scale = units(upright, white=white, black=black)
+    if words is not None and Path(words).suffix.lower() == ".json":
+        return read_noise(words, picture, scale)
     if words is not None:
-        return Noise.from_text(words).in_units(scale.grey, scale.black)
+        return Noise.from_text(str(words)).in_units(scale.grey, scale.black)
     found = measure_noise(upright, None if axis is None else -1, scale)
     if found.level < 1e-6 * scale.grey:
         raise ValueError("no noise was found in the picture; say how strong it is: noise=")

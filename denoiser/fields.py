@@ -109,7 +109,7 @@ def _believed(noise: Noise) -> float:
 
 def _grey_levels(noise: Noise) -> float:
     """Its level in grey levels of 255."""
-    return noise.level * 255 / noise.white
+    return noise.level * 255 / (noise.white - noise.black)
 
 
 def widening(prior: Prior, noise: Noise) -> float:

@@ -15,7 +15,7 @@ from denoiser.camera import camera_noise, poisson_gaussian
 from denoiser.colour import OPPONENT
 from denoiser.pieces import Region
 from denoiser.plane_noise import PlaneNoise, smoothed
-from denoiser.units import Units
+from denoiser.units import Units, kind_of_numbers
 
 _NODES = 17  # of a curve that is made from a formula
 _LEAST = 0.01  # of the strongest plane or channel: what there is of noise where there is none, for the solver
@@ -30,8 +30,9 @@ class Noise:
     channels: of every channel, by the brightness of that channel; a single one holds for all.
     planes: of the three opponent planes of a colour picture (denoiser.colour), by the mean of its channels. Empty: the
         channels are independent. Camera noise is not, and is coarser in colour than in brightness.
-    white: the value of white, to tell levels in grey levels of 255.
+    black, white: the picture's values for them, to tell levels in grey levels of 255.
     confidence: 1 for noise that is given; for measured noise, from 0 (a guess) to 1.
+    numbers: what kind the measured pixels were, such as "uint16", or "real"; empty for noise that is told.
 
     >>> print(Noise.from_text("poisson:0.5,3"))
     noise 7.3 grey levels, grows with brightness from 3.1 to 11.7
@@ -41,6 +42,8 @@ class Noise:
     planes: tuple[PlaneNoise, ...] = ()
     white: float = 255.0
     confidence: float = 1.0
+    black: float = 0.0
+    numbers: str = ""
 
     @staticmethod
     def flat(sigma: float, white: float = 255.0) -> Noise:
@@ -84,15 +87,21 @@ class Noise:
 
         return replace(self, channels=tuple(map(times, self.channels)), planes=tuple(map(times, self.planes)))
 
+    @property
+    def grey(self) -> float:
+        """One grey level of 255 in the picture's own units."""
+        return (self.white - self.black) / 255
+
     def in_units(self, grey: float, black: float = 0.0) -> Noise:
-        """Noise told in grey levels of 255, for a picture in which `grey` is one of them and `black` the level 0."""
+        """As many grey levels, for a picture in which `grey` is one of them and `black` the level 0."""
+        times = grey / self.grey
 
         def moved(plane: PlaneNoise) -> PlaneNoise:
-            brightness = tuple(b * grey + black for b in plane.brightness)
-            return replace(plane, brightness=brightness, sigma=tuple(s * grey for s in plane.sigma))
+            brightness = tuple((b - self.black) * times + black for b in plane.brightness)
+            return replace(plane, brightness=brightness, sigma=tuple(s * times for s in plane.sigma))
 
         channels, planes = tuple(map(moved, self.channels)), tuple(map(moved, self.planes))
-        return replace(self, channels=channels, planes=planes, white=255 * grey)
+        return Noise(channels, planes, black + 255 * grey, self.confidence, black)
 
     def map(self, picture: np.ndarray, channel_axis: int | None = None) -> np.ndarray:
         """The standard deviation of every pixel, the shape of the picture.
@@ -150,7 +159,7 @@ class Noise:
         return self.channels[number] if len(self.channels) > 1 else self.channels[0]
 
     def __str__(self) -> str:
-        grey = 255 / self.white
+        grey = 255 / (self.white - self.black)
         words = f"noise {self.level * grey:.1f} grey levels"
         ends = [math.sqrt(np.mean([c.sigma[end] ** 2 for c in self.channels])) * grey for end in (0, -1)]
         if abs(ends[1] - ends[0]) > 0.15 * max(ends):
@@ -174,10 +183,12 @@ class Noise:
                 raise ValueError
             channels, planes = (tuple(map(PlaneNoise.parse, document.pop(key))) for key in ("channels", "planes"))
             white, confidence = float(document.pop("white")), float(document.pop("confidence"))
+            black, numbers = float(document.pop("black", 0)), str(document.pop("numbers", ""))
             counts = len(channels) in (1, 3) and len(planes) in (0, 3)
-            if document or not counts or not (1e-100 < white < 1e100 and 0 <= confidence <= 1):
+            spans = 1e-100 < white - black < 1e100 and abs(black) < 1e100
+            if document or not counts or not (spans and 0 <= confidence <= 1):
                 raise ValueError
-            return Noise(channels, planes, white, confidence)
+            return Noise(channels, planes, white, confidence, black, numbers)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise ValueError(f"not a description of noise: {str(error) or 'a foreign JSON file'}") from None
 
@@ -202,6 +213,7 @@ def estimate_noise(
     white: the picture's value of white; default: the largest of an unsigned type, 1 for reals up to 2, else 255.
     region: the part to measure in, such as a flat spot that a person has drawn; default: the whole picture.
     Texture gives a low confidence; a picture of fewer than 8 pixels a side a guess, a constant one a level of 0.
+    (A run that measures by itself takes the black and white of `units.units`: `measure_noise`.)
 
     >>> rng = np.random.default_rng(0)
     >>> round(estimate_noise(100 + rng.normal(0, 10, (200, 200))).level)
@@ -222,7 +234,7 @@ def estimate_noise(
         upright = upright[..., :1]  # a grey picture that is stored as colour
     channels, planes, confidence = noise_estimate.spectra(upright, white)
     ours, opponent = (tuple(PlaneNoise(*s.as_tuples(white)) for s in group) for group in (channels, planes))
-    return Noise(ours, opponent, white, confidence)
+    return Noise(ours, opponent, white, confidence, numbers=kind_of_numbers(upright))
 
 
 def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) -> Noise:
@@ -231,9 +243,12 @@ def measure_noise(pixels: np.ndarray, channel_axis: int | None, scale: Units) ->
     if min(upright.shape[:2]) < 2:  # a line of pixels: half of the squared differences of neighbours
         line = np.diff(upright.reshape(-1, upright.shape[-1]).astype(np.float64), axis=0)
         level = float(np.median(np.abs(line))) / (0.6745 * math.sqrt(2)) if line.size else 0.0
-        return replace(Noise.flat(level, 255 * scale.grey), confidence=0.0)
-    plain = scale.black == 0 and scale.white == 255
-    return estimate_noise(upright if plain else scale.to_grey(upright), -1, 255).in_units(scale.grey, scale.black)
+        found = replace(Noise.flat(level, scale.black + 255 * scale.grey), confidence=0.0, black=scale.black)
+    else:
+        plain = scale.black == 0 and scale.white == 255
+        found = estimate_noise(upright if plain else scale.to_grey(upright), -1, 255)
+        found = found.in_units(scale.grey, scale.black)
+    return replace(found, numbers=kind_of_numbers(upright))
 
 
 def estimate_sigma(image: np.ndarray, channel_axis: int | None = None) -> float:

@@ -59,6 +59,14 @@ class Number:
     low: float
     high: float
 
+    def texts(self, least: int) -> tuple[str, str, str]:
+        """Value, low and high in `least` digits; in more where an offset would swallow those of the interval."""
+        reach, most = (self.high - self.low) / 2, max(abs(self.low), abs(self.high))
+        swallowed = math.ceil(math.log10(most / reach)) if 0 < reach < most else 0
+        digits = min(max(least, swallowed + least - 2), 17)
+        value, low, high = (f"{v:.{digits}g}" for v in (self.value, self.low, self.high))
+        return value, low, high
+
 
 def line_item(name: str, shape: tuple[int, ...], x1: float, y1: float, x2: float, y2: float) -> Item:
     """A line from (x1, y1) to (x2, y2) in a picture of this shape."""
@@ -124,6 +132,5 @@ def to_csv(found: list[Number], level: float) -> str:
     writer.writerow(["item", "channel", "quantity", "distance", "value", "low", "high", "level"])
     for n in found:
         at = "" if n.distance is None else f"{n.distance:g}"
-        values = (f"{v:.9g}" for v in (n.value, n.low, n.high))
-        writer.writerow([n.item, n.channel, n.quantity, at, *values, f"{level:g}"])
+        writer.writerow([n.item, n.channel, n.quantity, at, *n.texts(9), f"{level:g}"])
     return out.getvalue()

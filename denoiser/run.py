@@ -63,6 +63,8 @@ class Request:
         fill("picture", checked_picture(self.picture, self.channel_axis))
         if not isinstance(self.noise, Noise):
             fill("noise", checked_noise(self.noise, self.picture.shape, self.channel_axis))
+        elif len(self.noise.channels) > 1 and self._upright.shape[2:] != (3,):
+            raise ValueError("the noise is that of three channels, and the picture has one")
         if self.white is not None and not (np.isfinite(self.white) and self.white > (self.black or 0)):
             raise ValueError(f"white (data_range) must be more than black, {self.black or 0:g}; got {self.white!r}")
         scale = units(self._upright, white=self.white, black=self.black)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 FAR = 64.0  # ranges beyond black or white up to which the experts' tables hold (docs/reliability.md)
+REAL = "real"  # kind of numbers
 OPTIONS = "--white and --black, or data_range="  # what decides where we cannot
 _DEPTHS = tuple(2.0**bits - 1 for bits in (8, 10, 12, 14, 16, 24, 32))
 _BLOCK = 3  # pixels a side: the median of a block ignores up to four hot or dead pixels in it
@@ -115,6 +116,11 @@ def units(
                 f"a pixel of {value:.6g} lies too far from {found}; replace it, or set the range by {OPTIONS}"
             )
     return found
+
+
+def kind_of_numbers(pixels: np.ndarray) -> str:
+    """The kind of numbers that pixels are: reals of any width are one, since they are read and written in several."""
+    return REAL if pixels.dtype.kind == "f" else pixels.dtype.name
 
 
 def _checked(page: np.ndarray) -> np.ndarray:

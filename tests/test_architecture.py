@@ -22,7 +22,7 @@ FLOORS = [
     ["target"],
     ["stencil"],
     ["priors"],
-    ["conjugate_gradients", "gsm"],
+    ["conjugate_gradients", "gsm", "noise_files"],
     ["calibration", "executors", "exp2", "images", "measure", "noise"],
     ["noise_estimate"],
     ["jpeg_marks", "noise_meter"],

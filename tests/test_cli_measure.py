@@ -1,6 +1,7 @@
 """`denoise measure`, on files."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from PIL import Image
 
 from denoiser import add_noise, images, make_request, measure
 from denoiser.cli import main
+from denoiser.images import tiff_write
 from denoiser.particles import draw_particles
 
 FAST = ["--method", "gibbs", "--sigma", "20"]
@@ -93,3 +95,38 @@ def test_wrong_usage_is_one_line(scan, words, capsys):
     said = capsys.readouterr().err
     assert said.startswith("denoise: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e9])
+def test_an_offset_leaves_digits_for_the_interval(tmp_path, clean, capsys, offset):
+    """1e9 and 1e9 + 3 are one number to six digits, and to nine."""
+    values = offset + add_noise(clean, 20) * (1e-6 if offset == 1 else 1e-2)
+    (tmp_path / "far.tif").write_bytes(tiff_write.encode([(values, None, None)]))
+    words = ["--region", "10,20,12,9", "--line", "5,30,50,40", "--csv", str(tmp_path / "out.csv"), "--method", "gibbs"]
+    assert main(["measure", str(tmp_path / "far.tif"), *words]) == 0
+    value, low, high = map(float, re.findall(r"mean (\S+)  \((\S+) to (\S+)\)", capsys.readouterr().out)[0])
+    with open(tmp_path / "out.csv") as file:
+        row = next(csv.DictReader(file))
+    told = [float(row[name]) - offset for name in ("value", "low", "high")]
+    reach = (told[2] - told[1]) / 2
+    assert reach > 0
+    assert (value - offset, low - offset, high - offset) == pytest.approx(told, abs=0.02 * reach)
+    assert told[0] == pytest.approx((told[1] + told[2]) / 2, abs=1e-3 * reach)
+
+
+@pytest.mark.parametrize("flag", ["--csv", "--plot"])
+def test_inputs_are_never_replaced(scan, tmp_path, capsys, flag):
+    mask = np.zeros((64, 64), np.uint8)
+    mask[40:50, 5:25] = 255
+    images.write_png(tmp_path / "mask.png", mask)
+    before = [(tmp_path / name).read_bytes() for name in ("scan.png", "mask.png")]
+    for name in ("scan.png", "mask.png"):
+        for more in ([], ["--overwrite"]):
+            words = ["--mask", str(tmp_path / "mask.png"), flag, str(tmp_path / name)]
+            assert main(["measure", scan, *words, *more, *FAST]) == 1
+            assert "is an input; nothing was written" in capsys.readouterr().err
+    assert [(tmp_path / name).read_bytes() for name in ("scan.png", "mask.png")] == before
+    both = str(tmp_path / "both.png")
+    with pytest.raises(SystemExit):
+        main(["measure", scan, "--region", "1,1,9,9", "--csv", both, "--plot", both, *FAST])
+    assert "--csv and --plot must be two files" in capsys.readouterr().err

@@ -20,6 +20,8 @@ from test_images_safety import mutated
 from conftest import ROOT
 from denoiser import images, jit
 from denoiser.cli import main
+from denoiser.images import tiff_write
+from denoiser.noise import Noise
 
 QUICK = ["--method", "mp-svgd", "--particles", "2", "--iterations", "2"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -133,7 +135,7 @@ def test_an_input_is_never_an_output(folder, capsys):
     for name in ("a.png", "hard.png", "soft.png", "d/../a.png"):
         for more in ([], ["--overwrite"], ["--skip-existing"]):
             assert denoise("a.png", "-o", name, *more) == 1
-            assert "is the input itself" in capsys.readouterr().err
+            assert "is an input" in capsys.readouterr().err
     assert denoise("a.png", "--dir", ".", "--overwrite") == 1
     assert denoise("a.png", "-o", "x.png", "--std", "a.png", "--overwrite") == 1
     assert denoise("a.png", "b.jpg", "soft.png", "--dir", "d", "--overwrite") == 0
@@ -520,6 +522,41 @@ def test_resume_trusts_only_its_own(folder, capsys):
     assert states() == (0, ["kept", "kept"])
 
 
+@pytest.mark.parametrize("kind", ["a map", "a description"])
+def test_resume_knows_what_a_noise_file_held(folder, capsys, kind):
+    def write(level):
+        if kind == "a map":
+            images.write_float_tiff("noise.tif", np.full((24, 32), level))
+        else:
+            (folder / "noise.json").write_text(Noise.flat(level).to_json())
+
+    name = "noise.tif" if kind == "a map" else "noise.json"
+    base = ["a.png", "--dir", "out", "--noise", name, "--resume", "--json", "-q"]
+    for level, more, status in (
+        (8.0, [], "done"),
+        (8.0, [], "kept"),
+        (20.0, [], "failed"),
+        (20.0, ["--overwrite"], "done"),
+    ):
+        write(level)
+        denoise(*base, *more)
+        assert json.loads(capsys.readouterr().out)["status"] == status
+
+
+def test_other_files_that_are_read_are_never_an_output(folder, capsys):
+    images.write_float_tiff("map.tif", np.full((24, 32), 8.0))
+    (folder / "noise.json").write_text(Noise.flat(8.0).to_json())
+    before = tree(folder)
+    for words in (
+        ["a.png", "--noise", "map.tif", "-o", "map.tif"],
+        ["a.png", "--noise", "map.tif", "-o", "x.png", "--std", "map.tif"],
+        ["a.png", "--reference", "b.jpg", "-o", "b.jpg"],
+    ):
+        assert denoise(*words, "--overwrite") == 1
+        assert "is an input" in capsys.readouterr().err
+    assert tree(folder) == before
+
+
 def test_kill_9_while_saving(tmp_path):
     """The target is absent or whole; nothing else is left behind."""
     large = picture(0, (600, 800, 3))
@@ -700,6 +737,31 @@ def test_point_estimates_have_no_uncertainty_to_write(folder, capsys):
 
 def test_more_chains_than_samples(folder):
     assert main(["a.png", "--method", "gibbs", "--gibbs-samples", "2", "--chains", "5", "--burn-in", "1"]) == 0
+
+
+def test_pages_of_several_kinds_have_no_common_white(folder, capsys):
+    byte, deep, colour = picture(), picture().astype(np.uint16) * 16, picture(1, (24, 32, 3))
+    for pages, kinds in (((byte, deep), "uint16 and uint8"), ((deep, byte), "uint16 and uint8"), ((byte, colour), "")):
+        (folder / "s.tif").write_bytes(tiff_write.encode([(page, None, None) for page in pages]))
+        for more in ([], ["--sigma", "8"], ["--white", "4095"]):
+            assert denoise("s.tif", "-o", "x.tif", "-q", *more) == 1
+            said = capsys.readouterr().err
+            assert (
+                said
+                == f"denoise: s.tif: a stack of {f'numbers of the types {kinds}' if kinds else 'grey and colour'}; "
+                "--page N takes one page\n"
+            )
+        assert denoise("s.tif", "-o", "x.tif", "--page", "2", "--sigma", "8", "-q") == 0
+        assert images.read("x.tif").pixels.dtype == pages[1].dtype
+        (folder / "x.tif").unlink()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 3), (1, 5, 3), (7, 7)])
+@pytest.mark.parametrize("method", ["tv", "nlm", "wavelet", "map"])
+def test_methods_on_lines_of_pixels(folder, shape, method):
+    Image.fromarray(picture(2, (24, 32, 3)[: len(shape)])[tuple(map(slice, shape))]).save("line.png")
+    assert denoise("line.png", "-o", "x.png", "--sigma", "8", "--method", method, quick=False) == 0
+    assert images.read("x.png").pixels.shape == shape
 
 
 def test_one_pixel_wide(folder, capsys):

@@ -14,7 +14,7 @@ from denoiser import to_csv as write_csv
 from denoiser import to_json as write_json
 from denoiser.evaluation import averages, load_truths, loop, make_plan, parse_method, work
 from denoiser.evaluation.rows import CSV, JSON, Results, Row
-from denoiser.images import write_png
+from denoiser.images import tiff_write, write_png
 
 ROW = Row("a, \"b\".png", 3, "gibbs:chains=1", "pairwise", 50, 10.0, "white", 2, 31.123456789012345, 0.1 + 0.2,
           0.5, 0.9, 0.99, 6.5, 0.1, 101.5, 2, (1, 0, 7), (0.1, 0.0, 1 / 3), "k1")  # fmt: skip
@@ -84,6 +84,20 @@ def test_all_methods_see_the_same_noise(monkeypatch):
     clean = images(2)["001.png"].astype(float)
     assert np.array_equal(seen[1, 2, 0], add_noise(clean, 10, [1, 2]))
     assert np.array_equal(add_noise(clean, 10, [7, 0]), add_noise(clean, 10, 7))
+
+
+def test_a_truth_is_scaled_by_its_own_black_and_white(tmp_path):
+    """An offset is no brightness: the contents fill the range, whatever numbers the file uses."""
+    levels = images(1, (64, 64))["000.png"].astype(float)
+    for name, values in (
+        ("deep.tif", (50000 + 20 * levels).astype(np.uint16)),
+        ("byte.tif", (levels - 255).astype(np.float32)),  # white is near 0
+    ):
+        (tmp_path / name).write_bytes(tiff_write.encode([(values, None, None)]))
+    high, low = (truth.pixels() for truth in load_truths([tmp_path / "deep.tif", tmp_path / "byte.tif"]))
+    assert -20 < high.min() < 20
+    assert 235 < high.max() < 275
+    assert np.allclose(high, low, atol=1)
 
 
 def test_colour_and_tiny_pictures():

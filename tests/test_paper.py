@@ -26,6 +26,16 @@ def test_a_photograph_is_scaled_by_its_own_white(tmp_path):
         assert np.allclose(grey, np.tile([127.5, 255], (8, 4)), atol=0.2)
 
 
+def test_a_photograph_is_scaled_by_its_own_black(tmp_path):
+    levels = np.linspace(0, 240, 64).repeat(64).reshape(64, 64)
+    for name, values in (("near.tif", levels), ("far.tif", 50000 + 20 * levels)):
+        write_float_tiff(tmp_path / name, values)
+    near, far = (grey_photograph(report.Setting(image=tmp_path / name))[1] for name in ("near.tif", "far.tif"))
+    assert -20 < far.min() < 20
+    assert 235 < far.max() < 275
+    assert np.allclose(near, far, atol=20)
+
+
 def test_toy_svgd_loses_its_spread():
     rows = [toy.measure("rbf", d, 50, 800, 0) for d in (1, 10, 50, 100)]
     variances = [row["variance"] for row in rows]

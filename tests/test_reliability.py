@@ -297,6 +297,7 @@ def test_1000_damaged_models(tmp_path, suffix):
     ("key", "value"),
     [
         *[(key, value) for key in ("white", "confidence") for value in ("x", [], None, 1e300, -1, float("nan"))],
+        *[("black", value) for value in ("x", [], None, 1e300, 255, float("nan"))],
         *[("channels", value) for value in ([], 3, [[]], "abc")],
         *[(key, value) for key in ("sigma", "brightness") for value in ([], [10**400], [1e200], ["x"], 5)],
         *[("correlation", value) for value in ([], [[]], [[1, 0.5], [0.2]], [[1e9]], [[None]], 1)],
@@ -310,5 +311,5 @@ def test_a_damaged_description_of_noise_is_one_line(tmp_path, monkeypatch, capsy
     (document if key not in document["channels"][0] else document["channels"][0])[key] = value
     (tmp_path / "n.json").write_text(json.dumps(document))
     assert main(["a.png", "-o", "b.png", "-q", "--method", "tv", "--noise", "n.json"]) == 1
-    assert capsys.readouterr().err.startswith("denoise: a.png: not a description of noise: ")
+    assert capsys.readouterr().err.startswith("denoise: a.png: n.json: not a description of noise: ")
     assert not (tmp_path / "b.png").exists()

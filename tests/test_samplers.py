@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from denoiser import load_prior
+from denoiser import denoise, load_prior
 from denoiser.gsm import GSM
 from denoiser.posterior import Posterior
 from denoiser.samplers import make_sampler
@@ -255,6 +255,17 @@ def test_batches_change_with_the_seed_and_leave_no_particle_out(picture):
     for wrong in ({"view": "responses", "kernel": "imq"}, {"view": "nothing"}, {"batch": -1}, {"crowd": 1}):
         with pytest.raises(ValueError, match=r"(view|batch|crowd) must be .*got"):
             make_sampler("mp-svgd", wrong)
+
+
+@pytest.mark.parametrize("field", ["pairwise", "foe3x3", "learned"])
+@pytest.mark.parametrize("particles", [2, 3, 4, 20])
+def test_few_particles_in_batches_know_no_more_than_the_noise(picture, field, particles):
+    """No pixel is less sure than its noise says, within what so few draws can tell; on any field."""
+    noisy = np.tile(picture, (3, 3)) + np.random.default_rng(1).normal(0, 12, (69, 93))
+    options = {"particles": particles, "method": "mp-svgd-b", "prior": field, "data_range": 255}
+    result = denoise(noisy, 12.0, **options)
+    assert np.sqrt(np.mean(result.std**2)) < 12
+    assert result.std.max() < 6 * 12
 
 
 def test_odd_number_of_particles(picture):

@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--noise", type=_noise, metavar="WORDS",
         help="auto (the default) measures it; a level in grey levels of 255; poisson:GAIN[,READ]; camera (measured); "
-        "or a file: a map of standard deviations as an image, or what `denoise noise --json` printed",
+        "or a file: a map of standard deviations as an image, or what `denoise noise --json FILE` wrote",
     )  # fmt: skip
     add("--sigma", type=_level, metavar="N", help="the noise as one level, or auto; 0 copies")
     add("--strength", type=positive, default=1.0, metavar="X", help="multiplies the noise level (default 1; 0 copies)")

@@ -16,6 +16,7 @@ from denoiser.cli.journal import Journal, made_from
 from denoiser.cli.report import Report, Settings
 from denoiser.files import label, read_bytes, write_bytes
 from denoiser.noise import Noise, measure_noise, parse_noise
+from denoiser.noise_files import read_noise
 from denoiser.outcome import Result
 from denoiser.run import Request
 
@@ -27,7 +28,8 @@ class Batch:
     """What the inputs of one command share: the settings, the names in use, the journal."""
 
     def __init__(self, settings: Settings, inputs: list[str]) -> None:
-        self.settings, self.inputs = settings, paths.Names(inputs)
+        self.settings = settings
+        self.inputs = paths.Names([*inputs, *(name for name in (settings.noise, settings.reference) if name)])
         self.taken: dict[str, str] = {}  # real path of every output so far -> its input
         self.journal = Journal(settings.folder) if len(inputs) > 1 or settings.resume else None
 
@@ -93,6 +95,10 @@ def _prepare(batch: Batch, entry: paths.Input, report: Report) -> Prepared | Rep
         if s.page > len(pages):
             raise ValueError(f"has no page {s.page}: it has {len(pages)}")
         pages = [pages[s.page - 1]]
+    kinds, axes = sorted({str(page.pixels.dtype) for page in pages}), {page.pixels.ndim for page in pages}
+    if len(kinds) > 1 or len(axes) > 1:  # they have no black and white in common
+        what = f"numbers of the types {' and '.join(kinds)}" if len(kinds) > 1 else "grey and colour"
+        raise ValueError(f"a stack of {what}; --page N takes one page")
     target = report.output = paths.output_for(entry, pages[0], s.output, s.folder)
     if _settled(batch, report, target, origin):
         return report
@@ -147,19 +153,19 @@ def _noise(s: Settings, report: Report, first: images.Picture, noisy: list[np.nd
         found = sorted((measure_noise(page, first.channel_axis, scale) for page in chosen), key=lambda n: n.level)
         return found[len(found) // 2].scaled(s.strength)
     if Path(s.noise).suffix.lower() == ".json":
-        return Noise.from_json(read_bytes(s.noise).decode("utf-8", "replace")).scaled(s.strength)
+        return read_noise(s.noise, first.pixels, scale).scaled(s.strength)
     if os.path.isfile(s.noise):
         return s.strength * _noise_map(s.noise, first)
     return Noise.from_text(s.noise).in_units(scale.grey, scale.black).scaled(s.strength)
 
 
 def _noise_map(name: str, picture: images.Picture) -> np.ndarray:
-    """A map from an image file: real numbers are in the picture's units, whole ones have 255 grey levels at the top."""
+    """A map from an image file: real numbers are in the picture's units; the most a whole one can be is 255."""
     other = images.read(name)
     values = other.pixels
     if values.shape not in (picture.pixels.shape, picture.pixels.shape[:2]):
         raise ValueError(f"{label(name)}: a noise map must have the picture's shape, {picture.pixels.shape[:2]}")
-    return values if values.dtype.kind == "f" else values * (255 * picture.grey / np.iinfo(values.dtype).max)
+    return values if values.dtype.kind == "f" else values * (255 * picture.grey / other.top)
 
 
 def _read(entry: paths.Input) -> tuple[bytes, io.BytesIO]:

@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         wrong("nothing to measure: name a --region, --ellipse, --mask or --line")
     if not 0 < arguments.level < 1:
         wrong(f"--level must lie between 0 and 1, got {arguments.level:g}")
+    if arguments.csv and arguments.plot and os.path.realpath(arguments.csv) == os.path.realpath(arguments.plot):
+        wrong("--csv and --plot must be two files")
     for target in (arguments.csv, arguments.plot):
         if target:
             _check(target, arguments)
@@ -98,10 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(target: str, arguments: argparse.Namespace) -> None:
-    if os.path.lexists(target) and (images.same_file(arguments.file, target) or not arguments.overwrite):
-        raise ValueError(f"{label(target)}: exists already; --overwrite replaces it (but never the picture)")
-    if images.same_file(arguments.file, target):
-        raise ValueError(f"{label(target)}: is the picture itself")
+    masks = [value for kind, value in arguments.items if kind == "mask"]
+    if any(images.same_file(name, target) for name in (arguments.file, *masks)):
+        raise ValueError(f"{label(target)}: is an input; nothing was written")
+    if os.path.lexists(target) and not arguments.overwrite:
+        raise ValueError(f"{label(target)}: exists already; --overwrite replaces it")
 
 
 def _item(name: str, kind: str, value: Any, picture: images.Picture) -> Item:
@@ -120,12 +123,13 @@ def lines(found: list[Number], level: float) -> Iterator[str]:
     for n in found:
         if n.distance is None:
             name = f"{n.item}{', ' + n.channel if n.channel else ''}"
-            yield f"{name}: {n.quantity} {n.value:.6g}  ({n.low:.6g} to {n.high:.6g})"
+            value, low, high = n.texts(6)
+            yield f"{name}: {n.quantity} {value}  ({low} to {high})"
     for name in dict.fromkeys(n.item for n in found if n.distance is not None):
         along = [n for n in found if n.item == name]
-        values = [n.value for n in along]
+        least, greatest = (end(along, key=lambda n: n.value).texts(6)[0] for end in (min, max))
         reach = np.mean([(n.high - n.low) / 2 for n in along])
-        yield f"{name}: {len(along)} values from {min(values):.6g} to {max(values):.6g}, each +- {reach:.3g} or so"
+        yield f"{name}: {len(along)} values from {least} to {greatest}, each +- {reach:.3g} or so"
 
 
 _INK = {"": "#2563c9", "red": "#c43c39", "green": "#3a8f4d", "blue": "#2563c9"}

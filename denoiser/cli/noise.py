@@ -11,7 +11,6 @@ from denoiser import images, panels
 from denoiser.cli.paths import STANDARD, expand
 from denoiser.files import label, same_file, write_bytes
 from denoiser.noise import Noise, measure_noise
-from denoiser.units import Units
 
 EXAMPLES = """\
 examples:
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         found.append((label(entry.path), noise))
         if not arguments.json:
-            print(f"{row(noise)}  {found[-1][0]}\n{'':6} {noise}")
+            print(f"{row(noise.in_units(1.0))}  {found[-1][0]}\n{'':6} {noise}")
     if arguments.json == "-":
         print(json.dumps([{"file": name, **json.loads(noise.to_json())} for name, noise in found], indent=1))
     elif arguments.json and len(found) == 1:
@@ -81,15 +80,17 @@ def _check_output(name: str | None, arguments: argparse.Namespace) -> None:
 
 
 def measured(picture: images.Picture) -> Noise:
-    """The noise of a picture in grey levels of 255."""
-    grey = picture.units.to_grey(picture.pixels)
-    if max(grey.shape[:2]) < 2:
+    """The noise of a picture in its own units."""
+    if max(picture.pixels.shape[:2]) < 2:
         raise ValueError("noise cannot be measured in a single pixel")
-    return measure_noise(grey, picture.channel_axis, Units(0.0, 255.0, "grey levels"))
+    return measure_noise(picture.pixels, picture.channel_axis, picture.units)
 
 
 def row(noise: Noise) -> str:
-    """Level, at the darkest and brightest, correlation of neighbours, grain in pixels, that of colours, sureness."""
+    """Level, at the darkest and brightest, correlation of neighbours, grain in pixels, that of colours, sureness.
+
+    noise: in grey levels of 255.
+    """
     ends = [(sum(c.sigma[end] ** 2 for c in noise.channels) / len(noise.channels)) ** 0.5 for end in (0, -1)]
     planes = noise.planes or noise.channels[:1]
     rho = planes[0].correlation
@@ -105,13 +106,12 @@ def plot(measured: list[tuple[str, Noise]], target: str) -> bytes:
     axes = figure.add_subplot(
         xlabel="brightness (grey levels)", ylabel="standard deviation (grey levels)", xlim=(0, 255)
     )
-    for number, (name, noise) in enumerate(measured):
-        grey = 255 / noise.white
+    for number, (name, own) in enumerate(measured):
+        noise = own.in_units(1.0)
         colours = ["tab:red", "tab:green", "tab:blue"] if len(noise.channels) == 3 else [f"C{number}"]
         for channel, colour in zip(noise.channels, colours, strict=True):
             style = "-" if len(measured) == 1 or len(noise.channels) == 1 else ["-", "--", ":", "-."][number % 4]
-            x = [b * grey for b in channel.brightness]
-            y = [s * grey for s in channel.sigma]
+            x, y = channel.brightness, channel.sigma
             named = name if colour == colours[0] else None
             axes.plot([0, *x, 255], [y[0], *y, y[-1]], style, color=colour, alpha=0.3)
             axes.plot(x, y, style, color=colour, marker=".", label=named)

@@ -111,7 +111,7 @@ def check_output(target: str, inputs: Names, taken: dict[str, str], overwrite: b
         return
     name = label(target)
     if target in inputs:
-        raise ValueError(f"{name}: is the input itself; a picture is never replaced by its result")
+        raise ValueError(f"{name}: is an input; a picture is never replaced by its result")
     other = taken.get(os.path.realpath(target))
     if other is not None:
         raise ValueError(f"{name}: is already the result of {label(other)}")

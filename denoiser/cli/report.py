@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from denoiser.cli.paths import STANDARD
 from denoiser.cli.progress import duration
-from denoiser.files import label
+from denoiser.files import label, read_bytes
 from denoiser.priors import Prior
 from denoiser.run import identity
 from denoiser.samplers import Sampler
@@ -46,7 +48,10 @@ class Settings:
     def identity(self) -> dict[str, Any]:
         """All that decides what bytes become of an input."""
         names = "noise strength strength_chroma seed memory white black page add_noise"
-        return identity(self.sampler, self.prior) | {name: getattr(self, name) for name in names.split()}
+        found = identity(self.sampler, self.prior) | {name: getattr(self, name) for name in names.split()}
+        if os.path.isfile(self.noise):
+            found["noise"] = [self.noise, hashlib.sha256(read_bytes(self.noise)).hexdigest()]
+        return found
 
 
 @dataclass

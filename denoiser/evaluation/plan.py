@@ -44,9 +44,9 @@ class Truth:
 
 def _grey_levels(path: str | Path) -> np.ndarray:
     picture = images.read(path)
-    if picture.white == 255:
-        return picture.pixels  # as the file has it: a quarter of the bytes to send to a cluster
-    return np.asarray(picture.pixels * (255 / picture.white))
+    if (picture.black, picture.white) == (0, 255):
+        return picture.pixels  # as the file has it: an eighth of the bytes to send to a cluster
+    return picture.units.to_grey(picture.pixels)
 
 
 def load_truths(sources: Images) -> list[Truth]:

@@ -192,16 +192,11 @@ def encode_stack(target: str | Path | BinaryIO, pages: list[np.ndarray], like: l
     if codec == "PNG":
         return png.encode(_values(pixels, first, codec), first.alpha, first)
     if codec == "PNM":
-        return pnm.encode(_values(pixels, first, codec), int(_largest(first)))
+        return pnm.encode(_values(pixels, first, codec), int(first.top))
     if codec == "HEIF":
         return heif.encode(_values(pixels, first, codec), first.alpha, first)
     # the values have no name here: a copy of a large picture that Pillow lets go
     return pillow.encode(_values(pixels, first, codec), first.alpha, codec, first)
-
-
-def _largest(like: Picture) -> float:
-    """What a sample of the file read can hold."""
-    return like.largest or float(np.iinfo(like.pixels.dtype).max)
 
 
 def _values(pixels: np.ndarray, like: Picture, codec: str) -> np.ndarray:
@@ -215,7 +210,7 @@ def _values(pixels: np.ndarray, like: Picture, codec: str) -> np.ndarray:
         if not np.isfinite(values).all():
             raise ValueError("pixels must be finite numbers to be written")
         return values
-    most = _largest(like)
+    most = like.top
     full = most if codec in ("PNM", like.format) else float(np.iinfo(dtype).max)
     return _whole(pixels, full, dtype, full / most)
 

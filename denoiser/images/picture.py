@@ -84,6 +84,11 @@ class Picture:
         return self.units.grey
 
     @property
+    def top(self) -> float:
+        """What a sample of the file can hold, of whole numbers."""
+        return self.largest or float(np.iinfo(self.pixels.dtype).max)
+
+    @property
     def channel_axis(self) -> int | None:
         """Where the channels are; None for a grey picture."""
         return -1 if self.pixels.ndim == 3 else None

@@ -36,7 +36,7 @@ def grey_photograph(setting: Setting) -> tuple[str, np.ndarray]:
     """(name, grey picture on the 0-255 scale) of the picture that the setting names, or of the bundled one."""
     path = setting.image or data_folder("sample_images") / BUNDLED
     picture = images.read(path)
-    values = picture.pixels / picture.grey
+    values = picture.units.to_grey(picture.pixels)
     return path.name, values if values.ndim == 2 else values @ _LUMA
 
 

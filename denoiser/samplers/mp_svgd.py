@@ -46,6 +46,16 @@ class MPSVGD(ParticleSampler):
         if self.crowd == 1:
             raise ValueError("crowd must be 0 (all particles) or >= 2, got 1")
 
+    @property
+    def batches(self) -> int:
+        """Parts into which the particles are cut, of `batch` or more each."""
+        return max(self.particles // max(self.batch, 2), 1) if self.batch else 1
+
+    @property
+    def shaking_of_batches(self) -> float:
+        """The noise, where there is something for it to give back."""
+        return self.shaking
+
     def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         forces = LocalForces(
             target,
@@ -55,7 +65,7 @@ class MPSVGD(ParticleSampler):
             responses=self.view == "responses",
         )
         power = np.zeros(target.size, np.float32)
-        batches = max(self.particles // max(self.batch, 2), 1) if self.batch else 1  # of `batch` particles or more
+        batches, shaking = self.batches, self.shaking_of_batches
         crowd = min(self.crowd or self.particles, self.particles)
         least = 0.0 if target.prior.pairwise else 0.3
         shaking = self.shaking * min(max(2 - target.sigma / WEAK, least), 1)  # strong noise keeps them apart by itself
@@ -99,3 +109,13 @@ class MPSVGDBatches(MPSVGD):
     batch: int = another_default(MPSVGD, "batch", 16)
     crowd: int = another_default(MPSVGD, "crowd", 60)
     shaking: float = another_default(MPSVGD, "shaking", 1.4)
+
+    @property
+    def batches(self) -> int:
+        """At least two, down to four particles: so much noise is for the spread that batches take."""
+        return max(super().batches, min(self.particles // 2, 2)) if self.batch else 1
+
+    @property
+    def shaking_of_batches(self) -> float:
+        """None for fewer, whose forces all but vanish: nothing would hold them against the noise."""
+        return self.shaking if self.particles >= 4 else 0.0

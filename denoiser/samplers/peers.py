@@ -37,7 +37,9 @@ class Peer(Sampler):
 
     def estimates(self, posterior: Posterior, rng: np.random.Generator) -> Iterator[Estimate]:
         noisy = posterior.crop(posterior.noisy)  # peers have their own ways with borders
-        mean = np.pad(self.answer(noisy, posterior.sigma), posterior.padding, mode="edge")
+        height, width = noisy.shape
+        wide = np.pad(noisy, ((0, height == 1), (0, width == 1)), mode="edge")  # a line of pixels is not one to all
+        mean = np.pad(self.answer(wide, posterior.sigma)[:height, :width], posterior.padding, mode="edge")
         yield Estimate(mean, np.zeros(posterior.shape), np.empty((0, *posterior.shape), np.float32), {})
 
 

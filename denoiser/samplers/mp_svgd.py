@@ -51,11 +51,6 @@ class MPSVGD(ParticleSampler):
         """Parts into which the particles are cut, of `batch` or more each."""
         return max(self.particles // max(self.batch, 2), 1) if self.batch else 1
 
-    @property
-    def shaking_of_batches(self) -> float:
-        """The noise, where there is something for it to give back."""
-        return self.shaking
-
     def mover(self, target: Target, rng: np.random.Generator) -> Mover:
         forces = LocalForces(
             target,
@@ -65,10 +60,12 @@ class MPSVGD(ParticleSampler):
             responses=self.view == "responses",
         )
         power = np.zeros(target.size, np.float32)
-        batches, shaking = self.batches, self.shaking_of_batches
+        batches = self.batches
         crowd = min(self.crowd or self.particles, self.particles)
-        least = 0.0 if target.prior.pairwise else 0.3
-        shaking = self.shaking * min(max(2 - target.sigma / WEAK, least), 1)  # strong noise keeps them apart by itself
+        least = 0.0 if target.prior.pairwise else 0.3  # strong noise keeps particles apart by itself
+        shaking = self.shaking * min(max(2 - target.sigma / WEAK, least), 1)
+        if self.particles < 4:  # forces of so few all but vanish: nothing would hold them against the noise
+            shaking = 0.0
 
         def move_all(x: np.ndarray, sweep: int, move: Move) -> None:
             if sweep % self.refresh == 0:
@@ -114,8 +111,3 @@ class MPSVGDBatches(MPSVGD):
     def batches(self) -> int:
         """At least two, down to four particles: so much noise is for the spread that batches take."""
         return max(super().batches, min(self.particles // 2, 2)) if self.batch else 1
-
-    @property
-    def shaking_of_batches(self) -> float:
-        """None for fewer, whose forces all but vanish: nothing would hold them against the noise."""
-        return self.shaking if self.particles >= 4 else 0.0
